@@ -1,0 +1,79 @@
+// Exact state as bytes: a Writer appends plain values, a Reader takes them back in the same order and throws
+// Error(kCorrupt) when the bytes run out. Used for states that are not tensors (an environment's clock, its Rng).
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "base/check.h"
+
+namespace weft {
+
+class Writer {
+ public:
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  void Write(const T& value) {
+    const auto* bytes = reinterpret_cast<const uint8_t*>(&value);
+    bytes_.insert(bytes_.end(), bytes, bytes + sizeof(T));
+  }
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  void Write(std::span<const T> values) {
+    Write<uint64_t>(values.size());
+    const auto* bytes = reinterpret_cast<const uint8_t*>(values.data());
+    bytes_.insert(bytes_.end(), bytes, bytes + values.size_bytes());
+  }
+  void Write(const std::string& text) { Write(std::span<const char>(text)); }
+
+  const std::vector<uint8_t>& bytes() const { return bytes_; }
+
+ private:
+  std::vector<uint8_t> bytes_;
+};
+
+class Reader {
+ public:
+  explicit Reader(std::span<const uint8_t> bytes) : bytes_(bytes) {}
+
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  T Read() {
+    T value;
+    std::memcpy(&value, Take(sizeof(T)).data(), sizeof(T));
+    return value;
+  }
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  std::vector<T> ReadVector() {
+    const auto count = Read<uint64_t>();
+    if (count > bytes_.size() / sizeof(T)) Fail();
+    std::vector<T> values(count);
+    if (count > 0) std::memcpy(values.data(), Take(count * sizeof(T)).data(), count * sizeof(T));
+    return values;
+  }
+  std::string ReadString() {
+    const auto text = ReadVector<char>();
+    return {text.begin(), text.end()};
+  }
+  bool AtEnd() const { return bytes_.empty(); }
+
+ private:
+  std::span<const uint8_t> Take(size_t count) {
+    if (count > bytes_.size()) Fail();
+    const auto taken = bytes_.first(count);
+    bytes_ = bytes_.subspan(count);
+    return taken;
+  }
+  [[noreturn]] static void Fail() {
+    throw Error(ErrorCode::kCorrupt, "saved state ends too early: it was written by another version");
+  }
+
+  std::span<const uint8_t> bytes_;
+};
+
+}  // namespace weft

@@ -1,0 +1,115 @@
+// Configuration: C++ structs whose fields are declared once, in Fields(), and that declaration serves parsing, defaults,
+// ranges, --help, the resolved YAML and the overrides key=value. A YAML file says only what differs from the defaults.
+//
+//   struct DqnConfig : Config {
+//     double learning_rate = 2.5e-4;
+//     void Fields(FieldVisitor& v) override {
+//       v.Field("learning_rate", learning_rate, "Adam step size", Range::Positive());
+//     }
+//   };
+//
+// Every mistake is an Error(kConfig) that names file, line, key, the reason and the nearest valid choice.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft {
+
+// The closed interval that a number must lie in; a low bound can be excluded.
+struct Range {
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+  bool low_excluded = false;
+
+  static Range AtLeast(double low) { return {.low = low}; }
+  static Range Between(double low, double high) { return {.low = low, .high = high}; }
+  static Range Positive() { return {.low = 0, .low_excluded = true}; }
+};
+
+class Config;
+
+// Visits the fields of a Config in the order of their declaration. Implemented by the parser, the writer and the help.
+class FieldVisitor {
+ public:
+  virtual ~FieldVisitor() = default;
+
+  virtual void Field(const char* key, bool& value, const char* help) = 0;
+  virtual void Field(const char* key, int64_t& value, const char* help, Range range = {}) = 0;
+  virtual void Field(const char* key, uint64_t& value, const char* help) = 0;  // whole 64 bits: seeds
+  virtual void Field(const char* key, double& value, const char* help, Range range = {}) = 0;
+  virtual void Field(const char* key, std::string& value, const char* help) = 0;
+  // Text out of a closed set; the error lists the set.
+  virtual void Choice(const char* key, std::string& value, const std::vector<std::string>& choices,
+                      const char* help) = 0;
+  virtual void Field(const char* key, std::vector<int64_t>& value, const char* help, Range range = {}) = 0;
+  virtual void Field(const char* key, std::vector<double>& value, const char* help, Range range = {}) = 0;
+  virtual void Field(const char* key, std::vector<std::string>& value, const char* help) = 0;
+  // A nested map. The section may depend on fields visited before it (environment.arguments on environment.id).
+  virtual void Section(const char* key, Config& section, const char* help) = 0;
+  // A sequence of maps that share one shape, "- {name: frame_stack, count: 4}" or "- frame_stack": for each entry
+  // make(name) returns the section for the entry called name and keeps it; current() lists the sections for output.
+  virtual void Sections(const char* key, const std::function<Config&(const std::string& name)>& make,
+                        const std::function<std::vector<std::pair<std::string, Config*>>()>& current,
+                        const char* help) = 0;
+};
+
+class Config {
+ public:
+  virtual ~Config() = default;
+  virtual void Fields(FieldVisitor& visitor) = 0;
+  // Combinations that no single range can express (minibatch above the rollout). Throws Error(kConfig) through
+  // ConfigError, which finds file and line of the key. Called by LoadConfig on the root and on every section.
+  virtual void Check() const {}
+};
+
+// "key: reason"; the loader adds file and line of that key when it is in the file, or says it came from the command line
+// or is a default. Use dotted keys: "environment.rows".
+class ConfigProblem : public std::exception {
+ public:
+  ConfigProblem(std::string key, std::string reason);
+  const std::string& key() const { return key_; }
+  const std::string& reason() const { return reason_; }
+  const char* what() const noexcept override { return text_.c_str(); }
+
+ private:
+  std::string key_, reason_, text_;
+};
+
+// A parsed, guarded document: one file plus overrides, kept with line numbers. Guards: at most 1 MiB, depth 32, 100,000
+// nodes, UTF-8, one document, no aliases, anchors, tags or merge keys, no duplicate keys.
+class ConfigSource {
+ public:
+  static ConfigSource File(const std::string& path);                       // throws kConfig naming path and line
+  static ConfigSource Text(std::string_view yaml, std::string_view name);  // name stands for the path in messages
+  ~ConfigSource();
+  ConfigSource(ConfigSource&&) noexcept;
+  ConfigSource& operator=(ConfigSource&&) noexcept;
+
+  // "environment.id=Hopper-v5": sets one key, any depth; value is YAML (so lists work).
+  void Override(std::string_view assignment);
+  bool Has(std::string_view dotted_key) const;
+  // The scalar at a top-level key, "" when absent: to choose the struct (algorithm: ppo) before parsing into it.
+  std::string Scalar(std::string_view dotted_key) const;
+
+  // Fills config, checks ranges, refuses unknown keys, runs Check.
+  void Parse(Config& config) const;
+
+ private:
+  struct Document;
+  explicit ConfigSource(std::unique_ptr<Document> document);
+  std::unique_ptr<Document> document_;
+};
+
+// All fields with their values, as YAML that Parse reads back to the same config (numbers round-trip exactly).
+std::string ToYaml(const Config& config);
+
+// One line per field: dotted key, default, range or choices, help.
+std::string ConfigHelp(const Config& config);
+
+}  // namespace weft

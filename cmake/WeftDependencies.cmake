@@ -1,0 +1,13 @@
+# Every dependency through find_package, with the Debian package to install when one is missing.
+find_package(Threads REQUIRED)
+macro(weft_require name package)
+  find_package(${name} ${ARGN} QUIET)
+  if(NOT ${name}_FOUND)
+    message(FATAL_ERROR "weft needs ${name}: install the Debian package ${package} (./weft does it for you)")
+  endif()
+endmacro()
+weft_require(yaml-cpp libyaml-cpp-dev)
+weft_require(nlohmann_json nlohmann-json3-dev)
+weft_require(CLI11 libcli11-dev)
+weft_require(fmt libfmt-dev)
+weft_require(cppzmq cppzmq-dev)

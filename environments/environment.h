@@ -1,0 +1,98 @@
+// One environment, in dm_env's semantics: a step is kFirst, kMid or kLast, and the discount says whether the end is a
+// terminal state (0) or a truncation (1), so the two cannot be confused. Implement this to add an environment, and
+// register the class with WEFT_REGISTER_ENVIRONMENT; conformance tests find it through the registry.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/archive.h"
+#include "base/config.h"
+#include "base/random.h"
+#include "base/registry.h"
+#include "environments/space.h"
+
+namespace weft {
+
+enum class StepType : uint8_t { kFirst, kMid, kLast };
+
+// Where one row of the observation is written: one pointer per leaf of the spec, in order and in the leaf's dtype.
+class ObservationRow {
+ public:
+  explicit ObservationRow(std::byte* const* leaves) : leaves_(leaves) {}
+  template <class T>
+  T* Leaf(size_t index = 0) const {
+    return reinterpret_cast<T*>(leaves_[index]);
+  }
+
+ private:
+  std::byte* const* leaves_;
+};
+
+// One row of a time step, written in place. On kFirst reward is 0 and discount 1.
+struct StepRow {
+  ObservationRow observation;
+  double& reward;
+  double& discount;
+  StepType& type;
+};
+
+// One action in canonical form (space.h): Box f32 or f64 values, the others i64.
+class ActionRow {
+ public:
+  ActionRow(const void* data, DType dtype) : data_(data), dtype_(dtype) {}
+  int64_t index(int64_t i = 0) const { return static_cast<const int64_t*>(data_)[i]; }
+  double real(int64_t i = 0) const {
+    return dtype_ == DType::kFloat32 ? static_cast<double>(static_cast<const float*>(data_)[i])
+                                     : static_cast<const double*>(data_)[i];
+  }
+  DType dtype() const { return dtype_; }
+
+ private:
+  const void* data_;
+  DType dtype_;
+};
+
+// One instance owns its state; all its randomness comes from the Rng handed in. Time limits, autoreset and wrappers are
+// not its business: it writes kLast only when the task itself ends.
+class Environment {
+ public:
+  virtual ~Environment() = default;
+  virtual const EnvironmentSpec& spec() const = 0;
+
+  // Starts an episode and writes kFirst.
+  virtual void Reset(Rng& rng, StepRow out) = 0;
+  // Writes kMid, or kLast with discount 0 (terminal) or 1 (truncated). Never called after kLast before a Reset.
+  virtual void Step(ActionRow action, Rng& rng, StepRow out) = 0;
+
+  // The physical state as numbers, for verify, cloning and planning; SetState then Observe gives the reset observation.
+  virtual void GetState(std::vector<double>& state) const = 0;
+  virtual void SetState(std::span<const double> state) = 0;
+  virtual void Observe(ObservationRow out) = 0;
+  // spec().info.size() values of the last step (Gymnasium's info dict).
+  virtual void Info(std::span<double> values) const { (void)values; }
+
+  // Exact state, for resume: whatever Step's result depends on, warm starts included.
+  virtual void Save(Writer& out) const = 0;
+  virtual void Load(Reader& in) = 0;
+};
+
+class BatchEnvironment;
+struct BatchOptions;
+
+// Registry entry. arguments() makes the config of the environment's keyword arguments (Gymnasium's names) with their
+// defaults; make builds one instance from such a config; make_rows the same as a batch whose inner loop knows
+// the concrete class, so stepping a row costs no virtual call.
+struct EnvironmentEntry {
+  std::string summary;  // one line for `weft list environments`
+  std::function<std::unique_ptr<Config>()> arguments;
+  std::function<std::unique_ptr<Environment>(const Config& arguments)> make;
+  std::function<std::unique_ptr<BatchEnvironment>(const Config& arguments, const BatchOptions& options)> make_batch;
+};
+Registry<EnvironmentEntry>& Environments();
+
+}  // namespace weft

@@ -1,0 +1,69 @@
+// Action spaces, as Gymnasium names them; Dict and Tuple observations are flattened to named leaves (spec.h).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace weft {
+
+struct Box {                     // real vector [size]; each bound may be infinite
+  std::vector<double> low, high;  // same size
+};
+struct Discrete {  // start .. start + n - 1
+  int64_t n = 0, start = 0;
+};
+struct MultiDiscrete {
+  std::vector<int64_t> n, start;  // start is empty or as long as n
+};
+struct MultiBinary {
+  int64_t n = 0;
+};
+
+// What policies write is the space's canonical form: Box f32 [A] in the space's own units, Discrete i64 [] in [0, n) (the
+// adapter adds start), MultiDiscrete i64 [A] from 0, MultiBinary i64 [A] of 0 and 1.
+class Space {
+ public:
+  Space() = default;
+  Space(Box box) : kind_(std::move(box)) {}                      // NOLINT(google-explicit-constructor)
+  Space(Discrete discrete) : kind_(discrete) {}                  // NOLINT(google-explicit-constructor)
+  Space(MultiDiscrete multi) : kind_(std::move(multi)) {}        // NOLINT(google-explicit-constructor)
+  Space(MultiBinary binary) : kind_(binary) {}                   // NOLINT(google-explicit-constructor)
+
+  template <class T>
+  const T* As() const {
+    return std::get_if<T>(&kind_);
+  }
+  Shape shape() const;      // of one action: [] or [A]
+  DType dtype() const;      // f32 for Box, i64 for the rest
+  bool bounded() const;     // false for a Box with an infinite bound
+  std::string ToString() const;  // "Box(-1, 1, [6])", "Discrete(2)"
+
+ private:
+  std::variant<Box, Discrete, MultiDiscrete, MultiBinary> kind_;
+};
+
+// A named part of an observation.
+struct Leaf {
+  std::string name;  // "observation" when there is only one; "action_mask" is reserved for legal actions
+  Shape shape;       // of one row
+  DType dtype = DType::kFloat32;  // as the environment writes it: f32, f64, u8, i64
+  std::vector<double> low, high;  // one value for all elements, or one each
+};
+
+struct EnvironmentSpec {
+  std::string id;
+  std::vector<Leaf> observation;
+  Space action;
+  int64_t agents = 1;
+  int64_t time_limit = 0;         // steps until truncation; 0: none
+  double reward_threshold = 0;    // Gymnasium's, for reports; 0: none
+  std::vector<std::string> info;  // names of the values that Environment::Info writes, for verify and reports
+
+  const Leaf& leaf(std::string_view name) const;
+};
+
+}  // namespace weft
