@@ -68,8 +68,12 @@ struct Raise {
   [[noreturn]] void operator&(const CheckMessage& message) const;
 };
 
-template <class A, class B>
-std::string BothValues(const char* expression, const A& a, const B& b) {
+// Empty when the comparison holds, else the expression with both values.
+template <class Compare, class A, class B>
+std::string FailedComparison(Compare compare, const char* expression, const A& a, const B& b) {
+  if (compare(a, b)) [[likely]] {
+    return {};
+  }
   std::ostringstream out;
   out << expression << " (" << a << " vs " << b << ")";
   return out.str();
@@ -83,13 +87,14 @@ std::string BothValues(const char* expression, const A& a, const B& b) {
   } else                      \
     ::weft::internal::Raise{} & ::weft::internal::CheckMessage(__FILE__, __LINE__, #condition)
 
-#define WEFT_CHECK_COMPARE_(a, b, op)                                                        \
-  if (const auto& weft_a_ = (a); true)                                                       \
-    if (const auto& weft_b_ = (b); weft_a_ op weft_b_) [[likely]] {                          \
-    } else                                                                                   \
-      ::weft::internal::Raise{} & ::weft::internal::CheckMessage(                            \
-          __FILE__, __LINE__,                                                                \
-          ::weft::internal::BothValues(#a " " #op " " #b, weft_a_, weft_b_).c_str())
+#define WEFT_CHECK_COMPARE_(a, b, op)                                                         \
+  if (const std::string weft_failure = ::weft::internal::FailedComparison(                    \
+          [](const auto& weft_a, const auto& weft_b) { return weft_a op weft_b; },            \
+          #a " " #op " " #b, a, b);                                                           \
+      weft_failure.empty()) [[likely]] {                                                      \
+  } else                                                                                      \
+    ::weft::internal::Raise{} &                                                               \
+        ::weft::internal::CheckMessage(__FILE__, __LINE__, weft_failure.c_str())
 
 #define WEFT_CHECK_EQ(a, b) WEFT_CHECK_COMPARE_(a, b, ==)
 #define WEFT_CHECK_NE(a, b) WEFT_CHECK_COMPARE_(a, b, !=)
