@@ -5,7 +5,7 @@
 #pragma once
 
 #include <array>
-#include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -32,6 +32,13 @@ struct Device {
 struct BFloat16 {
   uint16_t bits = 0;
 };
+inline float ToFloat(BFloat16 value) { return std::bit_cast<float>(uint32_t{value.bits} << 16); }
+// To the nearest, ties to even; NaN stays NaN.
+inline BFloat16 ToBFloat16(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  if (value != value) return {static_cast<uint16_t>((bits >> 16) | 0x40)};
+  return {static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16)};
+}
 
 template <class T>
 struct DTypeOf;
@@ -76,23 +83,31 @@ enum class Layout : uint8_t { kRowMajor, kPanels };
 // Elements in memory of a matrix [k, n] in panels: k * (n rounded up to 16).
 int64_t PanelElements(int64_t k, int64_t n);
 
-struct Storage;  // reference-counted memory, tensor.cc
+struct Storage;  // reference-counted memory, storage.h
 
 class Tensor {
  public:
   Tensor() = default;
   ~Tensor() { Release(); }
   Tensor(const Tensor& other);
-  Tensor(Tensor&& other) noexcept;
+  Tensor(Tensor&& other) noexcept { Take(other); }
   Tensor& operator=(const Tensor& other);
-  Tensor& operator=(Tensor&& other) noexcept;
+  Tensor& operator=(Tensor&& other) noexcept {
+    if (this != &other) {
+      Release();
+      Take(other);
+    }
+    return *this;
+  }
 
   // Uninitialised; floats are NaN and integers -4242 in debug builds.
   static Tensor Empty(const Shape& shape, DType dtype = DType::kFloat32, Layout layout = Layout::kRowMajor);
   static Tensor Zeros(const Shape& shape, DType dtype = DType::kFloat32, Layout layout = Layout::kRowMajor);
   static Tensor Full(const Shape& shape, double value, DType dtype = DType::kFloat32);
   template <class T>
-  static Tensor From(const Shape& shape, std::span<const T> values);
+  static Tensor From(const Shape& shape, std::span<const T> values) {
+    return FromBytes(shape, DTypeOf<T>::value, values.data(), values.size());
+  }
   template <class T>
   static Tensor From(const Shape& shape, std::initializer_list<T> values) {
     return From<T>(shape, std::span<const T>(values.begin(), values.size()));
@@ -100,6 +115,9 @@ class Tensor {
   static Tensor Scalar(double value, DType dtype = DType::kFloat32);
   // Borrows memory that must outlive every copy of the handle.
   static Tensor View(void* data, const Shape& shape, DType dtype);
+  // A tensor in its own right on the memory of this one (row-major, owned), from element `offset` on: it keeps the memory
+  // alive and has its own packing. Many parameters can so share one block and still be updated by one kernel.
+  Tensor Part(int64_t offset, const Shape& shape, Layout layout = Layout::kRowMajor) const;
 
   bool defined() const { return data_ != nullptr; }
   const Shape& shape() const { return shape_; }
@@ -135,25 +153,47 @@ class Tensor {
   void Fill(double value);
   Tensor ToLayout(Layout layout) const;            // f32 matrices only; a copy, or *this when it is there already
 
-  // True when no other handle shares the storage: its owner may overwrite the elements.
+  // True when no other handle shares the storage: its owner may overwrite the elements. False for borrowed memory.
   bool unique() const;
-  // Whoever writes elements of a weight in place says so, so that its transposed packing is renewed.
+  // Whoever writes elements of a weight in place says so, so that its transposed packing is renewed. Marking a tensor
+  // marks its parts too.
   void MarkWritten();
-  // The transposed matrix [N, K] in panels, renewed when this one was written since. Weights in panels only. Not
+  // The transposed matrix [N, K] in panels, renewed when this one was written since. Owned weights in panels only. Not
   // thread-safe; call it from the thread that owns the weight.
   const Tensor& TransposedPanels() const;
 
-  // The tape's business (tensor/tape.h): the node that made this handle, -1 when none, and the tape it is on.
+  // The tape's business (tensor/tape.h): the value that this handle stands for, -1 when none, and the recording (or, for
+  // a parameter, the tape) in which it does. Such numbers are never used twice in a process.
   int32_t node() const { return node_; }
-  uint32_t tape() const { return tape_; }
-  void SetNode(uint32_t tape, int32_t node) {
+  uint64_t tape() const { return tape_; }
+  void SetNode(uint64_t tape, int32_t node) {
     tape_ = tape;
     node_ = node;
   }
 
  private:
-  void Release();
-  void CheckType(DType dtype) const;
+  static Tensor FromBytes(const Shape& shape, DType dtype, const void* values, size_t count);
+  void Release() {
+    if (storage_ != nullptr) DropReference(storage_);
+  }
+  static void DropReference(Storage* storage);
+  void Take(Tensor& other) {
+    storage_ = other.storage_;
+    data_ = other.data_;
+    shape_ = other.shape_;
+    dtype_ = other.dtype_;
+    device_ = other.device_;
+    layout_ = other.layout_;
+    node_ = other.node_;
+    tape_ = other.tape_;
+    other.storage_ = nullptr;
+    other.data_ = nullptr;
+    other.node_ = -1;
+  }
+  void CheckType(DType dtype) const {
+    if (dtype != dtype_) [[unlikely]] FailType(dtype);
+  }
+  [[noreturn]] void FailType(DType dtype) const;
 
   Storage* storage_ = nullptr;
   std::byte* data_ = nullptr;
@@ -161,8 +201,8 @@ class Tensor {
   DType dtype_ = DType::kFloat32;
   Device device_;
   Layout layout_ = Layout::kRowMajor;
-  uint32_t tape_ = 0;
   int32_t node_ = -1;
+  uint64_t tape_ = 0;
 };
 
 // Bytes that the allocator holds, in use and cached, over all threads; and the number of times it asked the system

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@ class TensorName {
  public:
   TensorName(std::string_view text);  // NOLINT(google-explicit-constructor)
   TensorName(const char* text) : TensorName(std::string_view(text)) {}  // NOLINT(google-explicit-constructor)
+  TensorName(const std::string& text) : TensorName(std::string_view(text)) {}  // NOLINT(google-explicit-constructor)
   std::string_view text() const { return *text_; }
   bool operator==(const TensorName& other) const { return text_ == other.text_; }
 
