@@ -1,5 +1,6 @@
 // The one thread budget of a process. A ThreadPool owns budget - 1 workers; the calling thread is the last one. Work is
-// given as a fixed number of tasks, so results never depend on how many threads there are.
+// given as a fixed number of tasks, so results never depend on how many threads there are. Workers run in the default
+// floating-point mode (nearest, denormals kept); a caller that changes its own breaks equality between threads.
 #pragma once
 
 #include <cstdint>

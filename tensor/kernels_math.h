@@ -1,0 +1,188 @@
+// Transcendental functions in f32, written once over a vector type and equal in every bit at every instruction set: only
+// +, -, *, / and explicit fused multiply-adds, no estimates, no libm. Everything here is a template on the vector type S,
+// whose tag lives in an unnamed namespace of the file that instantiates it, so code compiled for one instruction set is
+// never linked into another. S gives Float, Int (32 bits) and kLanes; Set, SetInt, Fma, Sqrt, Bits, FromBits.
+// Error bounds are in units in the last place of the result, measured by tests/tensor/kernels_math_test.cc.
+#pragma once
+
+#include <cstdint>
+
+namespace weft::kernels {
+
+// Reduces x to r in [-pi/4, pi/4] with x = r + quadrant pi/2 (mod 2 pi), for any finite x; r is NaN otherwise. Exact to
+// f32; used where the three-constant reduction runs out.
+float ReduceLargeAngle(float x, int32_t* quadrant);
+
+template <class S>
+struct Math {
+  using Float = typename S::Float;
+  using Int = typename S::Int;
+
+  static Float Set(float value) { return S::Set(value); }
+  static Int SetInt(int32_t value) { return S::SetInt(value); }
+  static Float Fma(Float a, Float b, Float c) { return S::Fma(a, b, c); }
+
+  static Float Abs(Float x) { return S::FromBits(S::Bits(x) & SetInt(0x7fffffff)); }
+  // The magnitude of x with the sign of y.
+  static Float CopySign(Float x, Float y) {
+    return S::FromBits((S::Bits(x) & SetInt(0x7fffffff)) | (S::Bits(y) & SetInt(INT32_MIN)));
+  }
+  static Float NotANumber() { return S::FromBits(SetInt(0x7fc00000)); }
+
+  // Nearest integer to a * b for |a b| < 2^22: adding 1.5 * 2^23 leaves it in the low bits of the mantissa.
+  static Float RoundProduct(Float a, Float b, Int* integer) {
+    const Float magic = Set(12582912.0f);
+    const Float shifted = Fma(a, b, magic);
+    *integer = S::Bits(shifted) - SetInt(0x4b400000);
+    return shifted - magic;
+  }
+  // 2^n for -126 <= n <= 127.
+  static Float PowerOfTwo(Int n) { return S::FromBits((n + SetInt(127)) << 23); }
+
+  // x = n ln 2 + r, |r| <= ln 2 / 2; returns expm1(r) (Cephes expf coefficients) and n.
+  static Float ReducedExpm1(Float x, Int* n) {
+    const Float k = RoundProduct(x, Set(1.44269504088896341f), n);
+    Float r = Fma(k, Set(-0.693359375f), x);
+    r = Fma(k, Set(2.12194440e-4f), r);
+    Float p = Set(1.9875691500e-4f);
+    p = Fma(p, r, Set(1.3981999507e-3f));
+    p = Fma(p, r, Set(8.3334519073e-3f));
+    p = Fma(p, r, Set(4.1665795894e-2f));
+    p = Fma(p, r, Set(1.6666665459e-1f));
+    p = Fma(p, r, Set(5.0000001201e-1f));
+    return Fma(p, r * r, r);
+  }
+
+  // 1.1 ulp. The clamps only keep n in range: beyond them the result is 0 or infinity anyway. Two factors of 2^(n/2), so
+  // that results below 2^-126 are rounded once.
+  static Float Exp(Float x) {
+    x = x < Set(-105.0f) ? Set(-105.0f) : x;
+    x = x > Set(90.0f) ? Set(90.0f) : x;
+    Int n;
+    const Float p = ReducedExpm1(x, &n) + Set(1.0f);
+    const Int half = n >> 1;
+    return p * PowerOfTwo(half) * PowerOfTwo(n - half);
+  }
+
+  // exp(x) - 1 for x <= 20, 2 ulp.
+  static Float Expm1(Float x) {
+    x = x < Set(-30.0f) ? Set(-30.0f) : x;
+    Int n;
+    const Float p = ReducedExpm1(x, &n);
+    const Float scale = PowerOfTwo(n);
+    return Fma(scale, p, scale - Set(1.0f));
+  }
+
+  // 1 ulp (Cephes logf coefficients). Zero gives -infinity, negative numbers NaN.
+  static Float Log(Float x) {
+    const Float a = Abs(x);
+    const auto tiny = a < Set(1.17549435e-38f);
+    const Float scaled = tiny ? a * Set(8388608.0f) : a;
+    const Int offset = S::Bits(scaled) - SetInt(0x3f3504f3);  // sqrt(1/2): the mantissa lies in [sqrt(1/2), sqrt(2))
+    const Float exponent = S::ToFloat(offset >> 23) + (tiny ? Set(-23.0f) : Set(0.0f));
+    const Float f = S::FromBits((offset & SetInt(0x007fffff)) + SetInt(0x3f3504f3)) - Set(1.0f);
+    const Float f2 = f * f;
+    Float p = Set(7.0376836292e-2f);
+    p = Fma(p, f, Set(-1.1514610310e-1f));
+    p = Fma(p, f, Set(1.1676998740e-1f));
+    p = Fma(p, f, Set(-1.2420140846e-1f));
+    p = Fma(p, f, Set(1.4249322787e-1f));
+    p = Fma(p, f, Set(-1.6668057665e-1f));
+    p = Fma(p, f, Set(2.0000714765e-1f));
+    p = Fma(p, f, Set(-2.4999993993e-1f));
+    p = Fma(p, f, Set(3.3333331174e-1f));
+    p = p * (f * f2);
+    p = Fma(exponent, Set(-2.12194440e-4f), p);
+    p = Fma(f2, Set(-0.5f), p);
+    Float y = Fma(exponent, Set(0.693359375f), f + p);
+    y = x == Set(__builtin_inff()) ? x : y;
+    y = x == Set(0.0f) ? Set(-__builtin_inff()) : y;
+    y = x < Set(0.0f) ? NotANumber() : y;
+    return x != x ? x : y;
+  }
+
+  // 2.4 ulp: expm1(2|x|) / (expm1(2|x|) + 2) with x's sign.
+  static Float Tanh(Float x) {
+    Float a = Abs(x);
+    a = a > Set(10.0f) ? Set(10.0f) : a;
+    a = a + a;
+    Int n;
+    const Float p = ReducedExpm1(a, &n);
+    const Float scale = PowerOfTwo(n);
+    const Float e = Fma(scale, p, scale - Set(1.0f));
+    return CopySign(e / (e + Set(2.0f)), x);
+  }
+
+  // 2.4 ulp, from exp(-|x|), so that nothing overflows.
+  static Float Sigmoid(Float x) {
+    const Float e = Exp(-Abs(x));
+    return (x < Set(0.0f) ? e : Set(1.0f)) / (e + Set(1.0f));
+  }
+
+  // log(1 + exp(x)) = max(x, 0) + log1p(exp(-|x|)), 2 ulp; log1p by log with the rounding of 1 + e put back.
+  static Float Softplus(Float x) {
+    const Float e = Exp(-Abs(x));
+    const Float u = e + Set(1.0f);
+    const Float lost = e - (u - Set(1.0f));
+    return (x < Set(0.0f) ? Set(0.0f) : x) + (Log(u) + lost / u);
+  }
+
+  // Sine for `shift` 0, cosine for 1; 1.6 ulp (Cephes sinf and cosf coefficients).
+  static Float SinCos(Float x, int32_t shift) {
+    Int quadrant;
+    const Float k = RoundProduct(x, Set(0.636619772f), &quadrant);
+    Float r = Fma(k, Set(-1.57079637e+0f), x);
+    r = Fma(k, Set(4.37113883e-8f), r);
+    r = Fma(k, Set(1.71512451e-15f), r);
+    if (S::Any(!(Abs(x) <= Set(kLargeAngle)))) ReduceLargeLanes(x, &r, &quadrant);
+    quadrant = quadrant + SetInt(shift);
+    const Float r2 = r * r;
+    Float s = Set(-1.9515295891e-4f);
+    s = Fma(s, r2, Set(8.3321608736e-3f));
+    s = Fma(s, r2, Set(-1.6666654611e-1f));
+    s = Fma(s * r2, r, r);
+    Float c = Set(2.443315711809948e-5f);
+    c = Fma(c, r2, Set(-1.388731625493765e-3f));
+    c = Fma(c, r2, Set(4.166664568298827e-2f));
+    c = Fma(c * r2, r2, Fma(r2, Set(-0.5f), Set(1.0f)));
+    const Float magnitude = (quadrant & SetInt(1)) != SetInt(0) ? c : s;
+    return S::FromBits(S::Bits(magnitude) ^ ((quadrant & SetInt(2)) << 30));
+  }
+  static Float Sin(Float x) { return SinCos(x, 0); }
+  static Float Cos(Float x) { return SinCos(x, 1); }
+
+  // x Phi(x) by the tanh form of Hendrycks and Gimpel 2016; also returns t = tanh(..) for the gradient.
+  static Float GeluTanh(Float x) {
+    return Tanh(Set(0.797884561f) * Fma(Set(0.044715f) * x, x * x, x));
+  }
+  static Float Gelu(Float x) {
+    const Float half = Set(0.5f) * x;
+    return Fma(half, GeluTanh(x), half);
+  }
+  static Float GeluGradient(Float x) {
+    const Float t = GeluTanh(x);
+    const Float inner = Fma(Set(0.134145f) * x, x, Set(1.0f)) * Set(0.797884561f);
+    const Float slope = Set(0.5f) * x * inner;
+    return Fma(Fma(-t, t, Set(1.0f)), slope, Fma(Set(0.5f), t, Set(0.5f)));
+  }
+
+ private:
+  static constexpr float kLargeAngle = 65536.0f;  // the three-constant reduction is good to here
+
+  static void ReduceLargeLanes(Float x, Float* r, Int* quadrant) {
+    float xs[S::kLanes], rs[S::kLanes];
+    int32_t quadrants[S::kLanes];
+    S::Store(xs, x);
+    S::Store(rs, *r);
+    S::StoreInt(quadrants, *quadrant);
+    for (int lane = 0; lane < S::kLanes; ++lane) {
+      if (!(xs[lane] <= kLargeAngle && xs[lane] >= -kLargeAngle)) {
+        rs[lane] = ReduceLargeAngle(xs[lane], &quadrants[lane]);
+      }
+    }
+    *r = S::Load(rs);
+    *quadrant = S::LoadInt(quadrants);
+  }
+};
+
+}  // namespace weft::kernels
