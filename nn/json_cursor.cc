@@ -1,0 +1,186 @@
+#include "nn/json_cursor.h"
+
+#include <array>
+#include <limits>
+
+#include "base/check.h"
+
+namespace weft {
+namespace {
+
+void AppendCodePoint(uint32_t code, std::string& out) {
+  if (code < 0x80) {
+    out += static_cast<char>(code);
+  } else if (code < 0x800) {
+    out += static_cast<char>(0xC0 | (code >> 6));
+    out += static_cast<char>(0x80 | (code & 0x3F));
+  } else if (code < 0x10000) {
+    out += static_cast<char>(0xE0 | (code >> 12));
+    out += static_cast<char>(0x80 | ((code >> 6) & 0x3F));
+    out += static_cast<char>(0x80 | (code & 0x3F));
+  } else {
+    out += static_cast<char>(0xF0 | (code >> 18));
+    out += static_cast<char>(0x80 | ((code >> 12) & 0x3F));
+    out += static_cast<char>(0x80 | ((code >> 6) & 0x3F));
+    out += static_cast<char>(0x80 | (code & 0x3F));
+  }
+}
+
+// What may follow a lead byte: Unicode 15, table 3-7 (well-formed UTF-8 byte sequences).
+struct Utf8Lead {
+  int continuations;  // 0: not a lead byte
+  uint8_t second_low, second_high;
+};
+
+Utf8Lead LeadOf(uint8_t byte) {
+  if (byte >= 0xC2 && byte <= 0xDF) return {1, 0x80, 0xBF};
+  if (byte == 0xE0) return {2, 0xA0, 0xBF};
+  if (byte == 0xED) return {2, 0x80, 0x9F};  // no surrogates
+  if (byte >= 0xE1 && byte <= 0xEF) return {2, 0x80, 0xBF};
+  if (byte == 0xF0) return {3, 0x90, 0xBF};
+  if (byte >= 0xF1 && byte <= 0xF3) return {3, 0x80, 0xBF};
+  if (byte == 0xF4) return {3, 0x80, 0x8F};
+  return {0, 0, 0};
+}
+
+}  // namespace
+
+void JsonCursor::Fail(const std::string& reason) const {
+  throw Error(ErrorCode::kCorrupt,
+              std::string(name_) + ": byte " + std::to_string(offset_ + position_) + ": " + reason);
+}
+
+void JsonCursor::SkipSpace() {
+  while (position_ < text_.size()) {
+    const uint8_t byte = text_[position_];
+    if (byte != ' ' && byte != '\t' && byte != '\n' && byte != '\r') return;
+    ++position_;
+  }
+}
+
+bool JsonCursor::AtEnd() {
+  SkipSpace();
+  return position_ == text_.size();
+}
+
+bool JsonCursor::Take(char byte) {
+  SkipSpace();
+  if (position_ == text_.size() || text_[position_] != static_cast<uint8_t>(byte)) return false;
+  ++position_;
+  return true;
+}
+
+void JsonCursor::Expect(char byte, const char* what) {
+  if (!Take(byte)) Fail(std::string("expected '") + byte + "' " + what);
+}
+
+int64_t JsonCursor::Unsigned(const char* what) {
+  SkipSpace();
+  const size_t begin = position_;
+  int64_t value = 0;
+  while (position_ < text_.size() && text_[position_] >= '0' && text_[position_] <= '9') {
+    if (__builtin_mul_overflow(value, int64_t{10}, &value) ||
+        __builtin_add_overflow(value, int64_t{text_[position_]} - '0', &value)) {
+      Fail(std::string(what) + " is too large");
+    }
+    ++position_;
+  }
+  const size_t digits = position_ - begin;
+  const uint8_t next = position_ < text_.size() ? text_[position_] : uint8_t{' '};
+  if (digits == 0 || next == '.' || next == 'e' || next == 'E' ||
+      (digits > 1 && text_[begin] == '0')) {
+    Fail(std::string(what) + " must be a non-negative integer");
+  }
+  return value;
+}
+
+std::string JsonCursor::String(const char* what, size_t limit) {
+  SkipSpace();
+  if (position_ == text_.size() || text_[position_] != '"') {
+    Fail(std::string(what) + " must be a string");
+  }
+  ++position_;
+  std::string out;
+  while (true) {
+    if (position_ == text_.size()) Fail(std::string(what) + " is not closed");
+    if (out.size() > limit) {
+      Fail(std::string(what) + " is longer than " + std::to_string(limit) + " bytes");
+    }
+    const uint8_t byte = text_[position_];
+    if (byte == '"') {
+      ++position_;
+      return out;
+    }
+    if (byte < 0x20) Fail(std::string(what) + " holds a control character");
+    if (byte == '\\') {
+      AppendEscape(out);
+    } else if (byte < 0x80) {
+      out += static_cast<char>(byte);
+      ++position_;
+    } else {
+      AppendUtf8Sequence(out);
+    }
+  }
+}
+
+void JsonCursor::AppendUtf8Sequence(std::string& out) {
+  const Utf8Lead lead = LeadOf(text_[position_]);
+  if (lead.continuations == 0) Fail("invalid UTF-8");
+  for (int i = 0; i <= lead.continuations; ++i) {
+    if (position_ == text_.size()) Fail("invalid UTF-8");
+    const uint8_t byte = text_[position_];
+    const bool well_formed = i == 0   ? true
+                             : i == 1 ? byte >= lead.second_low && byte <= lead.second_high
+                                      : byte >= 0x80 && byte <= 0xBF;
+    if (!well_formed) Fail("invalid UTF-8");
+    out += static_cast<char>(byte);
+    ++position_;
+  }
+}
+
+uint32_t JsonCursor::HexQuad() {
+  uint32_t code = 0;
+  for (int i = 0; i < 4; ++i, ++position_) {
+    const uint8_t byte = position_ < text_.size() ? text_[position_] : uint8_t{0};
+    uint32_t digit = 0;
+    if (byte >= '0' && byte <= '9') {
+      digit = byte - uint32_t{'0'};
+    } else if (byte >= 'a' && byte <= 'f') {
+      digit = byte - uint32_t{'a'} + 10;
+    } else if (byte >= 'A' && byte <= 'F') {
+      digit = byte - uint32_t{'A'} + 10;
+    } else {
+      Fail("\\u needs four hexadecimal digits");
+    }
+    code = code * 16 + digit;
+  }
+  return code;
+}
+
+void JsonCursor::AppendEscape(std::string& out) {
+  ++position_;  // the backslash
+  const uint8_t kind = position_ < text_.size() ? text_[position_] : uint8_t{0};
+  constexpr std::string_view kFrom = "\"\\/bfnrt", kTo = "\"\\/\b\f\n\r\t";
+  if (const size_t index = kFrom.find(static_cast<char>(kind)); index != std::string_view::npos) {
+    out += kTo[index];
+    ++position_;
+    return;
+  }
+  if (kind != 'u') Fail("unknown escape");
+  ++position_;
+  uint32_t code = HexQuad();
+  if (code >= 0xD800 && code <= 0xDBFF) {
+    if (position_ + 1 >= text_.size() || text_[position_] != '\\' || text_[position_ + 1] != 'u') {
+      Fail("lone surrogate");
+    }
+    position_ += 2;
+    const uint32_t low = HexQuad();
+    if (low < 0xDC00 || low > 0xDFFF) Fail("lone surrogate");
+    code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+  } else if (code >= 0xDC00 && code <= 0xDFFF) {
+    Fail("lone surrogate");
+  }
+  AppendCodePoint(code, out);
+}
+
+}  // namespace weft
