@@ -22,7 +22,9 @@ CheckMessage::CheckMessage(const char* file, int line, const char* condition) {
   stream_ << (name ? name + 1 : file) << ":" << line << ": " << condition;
 }
 
-void Raise::operator&(const CheckMessage& message) const { throw Error(code, message.text()); }
+void Raise::operator&(const CheckMessage& message) const {
+  throw Error(code, message.text());
+}
 
 }  // namespace internal
 }  // namespace weft
