@@ -1,6 +1,7 @@
-// Rows in, rows out: what actors see. N rows step together; a row whose last step was kLast is reset by the next Step,
-// which ignores its action and writes kFirst (autoreset of the next-step kind, as in dm_env, EnvPool and Gymnasium's
-// NEXT_STEP). Floating observation leaves arrive as f32 whatever the environment computes in.
+// Rows in, rows out: what actors see. N rows step together; a row whose last step was kLast is
+// reset by the next Step, which ignores its action and writes kFirst (autoreset of the next-step
+// kind, as in dm_env, EnvPool and Gymnasium's NEXT_STEP). Floating observation leaves arrive as f32
+// whatever the environment computes in.
 #pragma once
 
 #include <cstdint>
@@ -22,28 +23,40 @@ struct TimeStep {
 };
 
 struct BatchOptions {
-  int64_t rows = 1;        // N
-  int64_t first_row = 0;   // global index of row 0: keys the Rng, so the split over actors does not matter
+  int64_t rows = 1;  // N
+  // Global index of row 0: keys the Rng, so the split over actors does not matter.
+  int64_t first_row = 0;
   uint64_t seed = 0;
   Purpose purpose = Purpose::kEnvironment;  // kEvaluation for evaluators: disjoint seeds
-  int64_t time_limit = -1;  // -1: the spec's; 0: none
-  ThreadPool* pool = nullptr;
+  int64_t time_limit = -1;                  // in steps of the environment; -1: the spec's; 0: none
+  // An action is held for up to so many steps, whose rewards add up; the end cuts it short.
+  int64_t action_repeat = 1;
+  ThreadPool* pool = nullptr;  // steps the rows; null: the calling thread
 };
 
 class BatchEnvironment {
  public:
   virtual ~BatchEnvironment() = default;
-  virtual const EnvironmentSpec& spec() const = 0;
+  virtual const EnvironmentSpec& spec() const = 0;  // its time_limit is the one in force
   virtual int64_t rows() const = 0;
 
-  // Allocates a TimeStep of the right leaves; Reset and Step write into such a one in place and allocate nothing.
+  // Allocates a TimeStep of the right leaves; Reset and Step write into such a one in place and
+  // allocate nothing.
   virtual TimeStep MakeTimeStep() const = 0;
+  // Starts a new episode in every row.
   virtual void Reset(TimeStep& out) = 0;
-  // action [N] or [N, A] in the space's canonical form (space.h). Errors of a row name the environment, row and seed.
+  // action [N] or [N, A] in the space's canonical form (space.h). Errors of a row name the
+  // environment, row and seed: kInvalidArgument for an action outside a discrete space, kDiverged
+  // for a NaN or infinity in action, observation or reward. After an error the batch is good for
+  // nothing but Load.
   virtual void Step(const Tensor& action, TimeStep& out) = 0;
 
+  // Exact state of all rows, random streams included.
   virtual TensorMap Save() const = 0;
   virtual void Load(const TensorMap& state) = 0;
 };
+
+// A TimeStep for `rows` rows of observations as `spec` describes them, every element 0.
+TimeStep MakeTimeStep(const EnvironmentSpec& spec, int64_t rows);
 
 }  // namespace weft

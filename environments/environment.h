@@ -1,6 +1,7 @@
-// One environment, in dm_env's semantics: a step is kFirst, kMid or kLast, and the discount says whether the end is a
-// terminal state (0) or a truncation (1), so the two cannot be confused. Implement this to add an environment, and
-// register the class with WEFT_REGISTER_ENVIRONMENT; conformance tests find it through the registry.
+// One environment, in dm_env's semantics: a step is kFirst, kMid or kLast, and the discount says
+// whether the end is a terminal state (0) or a truncation (1), so the two cannot be confused.
+// Implement this to add an environment, and register the class with WEFT_REGISTER_ENVIRONMENT;
+// conformance tests find it through the registry.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,8 @@ namespace weft {
 
 enum class StepType : uint8_t { kFirst, kMid, kLast };
 
-// Where one row of the observation is written: one pointer per leaf of the spec, in order and in the leaf's dtype.
+// Where one row of the observation is written: one pointer per leaf of the spec, in order and in
+// the leaf's dtype.
 class ObservationRow {
  public:
   explicit ObservationRow(std::byte* const* leaves) : leaves_(leaves) {}
@@ -33,12 +35,25 @@ class ObservationRow {
   std::byte* const* leaves_;
 };
 
-// One row of a time step, written in place. On kFirst reward is 0 and discount 1.
+// One row of a time step, written in place: the observation leaves by hand, the rest by one of
+// First and Next.
 struct StepRow {
   ObservationRow observation;
   double& reward;
   double& discount;
   StepType& type;
+
+  void First() const {
+    reward = 0;
+    discount = 1;
+    type = StepType::kFirst;
+  }
+  // terminal: the task ended here, and what follows is worth 0.
+  void Next(double step_reward, bool terminal) const {
+    reward = step_reward;
+    discount = terminal ? 0 : 1;
+    type = terminal ? StepType::kLast : StepType::kMid;
+  }
 };
 
 // One action in canonical form (space.h): Box f32 or f64 values, the others i64.
@@ -57,19 +72,26 @@ class ActionRow {
   DType dtype_;
 };
 
-// One instance owns its state; all its randomness comes from the Rng handed in. Time limits, autoreset and wrappers are
-// not its business: it writes kLast only when the task itself ends.
+// One instance owns its state; all its randomness comes from the Rng handed in. Time limits,
+// autoreset and wrappers are not its business: it writes kLast only when the task itself ends.
 class Environment {
  public:
   virtual ~Environment() = default;
+  // Rough cost of one step on one core. A class that knows better hides this constant with its own:
+  // the batch gives each thread rows worth some tens of microseconds at a time, and steps cheap
+  // batches inline.
+  static constexpr double kStepNanoseconds = 1000;
+
   virtual const EnvironmentSpec& spec() const = 0;
 
   // Starts an episode and writes kFirst.
   virtual void Reset(Rng& rng, StepRow out) = 0;
-  // Writes kMid, or kLast with discount 0 (terminal) or 1 (truncated). Never called after kLast before a Reset.
+  // Writes kMid, or kLast with discount 0 (terminal) or 1 (truncated). Never called after kLast
+  // before a Reset.
   virtual void Step(ActionRow action, Rng& rng, StepRow out) = 0;
 
-  // The physical state as numbers, for verify, cloning and planning; SetState then Observe gives the reset observation.
+  // The physical state as numbers, for verify, cloning and planning; SetState then Observe gives
+  // the reset observation.
   virtual void GetState(std::vector<double>& state) const = 0;
   virtual void SetState(std::span<const double> state) = 0;
   virtual void Observe(ObservationRow out) = 0;
@@ -84,15 +106,25 @@ class Environment {
 class BatchEnvironment;
 struct BatchOptions;
 
-// Registry entry. arguments() makes the config of the environment's keyword arguments (Gymnasium's names) with their
-// defaults; make builds one instance from such a config; make_rows the same as a batch whose inner loop knows
-// the concrete class, so stepping a row costs no virtual call.
+// Registry entry. make_arguments makes the config of the environment's keyword arguments
+// (Gymnasium's names) with their defaults; copy_arguments copies one; make builds one instance from
+// such a config; make_batch builds a batch whose inner loop knows the concrete class, so stepping a
+// row costs no virtual call. A config of another environment's arguments is refused with
+// Error(kInvalidArgument).
 struct EnvironmentEntry {
   std::string summary;  // one line for `weft list environments`
-  std::function<std::unique_ptr<Config>()> arguments;
+  std::function<std::unique_ptr<Config>()> make_arguments;
+  std::function<std::unique_ptr<Config>(const Config& arguments)> copy_arguments;
   std::function<std::unique_ptr<Environment>(const Config& arguments)> make;
-  std::function<std::unique_ptr<BatchEnvironment>(const Config& arguments, const BatchOptions& options)> make_batch;
+  std::function<std::unique_ptr<BatchEnvironment>(const Config& arguments,
+                                                  const BatchOptions& options)>
+      make_batch;
 };
 Registry<EnvironmentEntry>& Environments();
+
+// Keyword arguments of an environment that has none.
+struct NoArguments : Config {
+  void Fields(FieldVisitor&) override {}
+};
 
 }  // namespace weft

@@ -1,8 +1,11 @@
-// Action spaces, as Gymnasium names them; Dict and Tuple observations are flattened to named leaves (spec.h).
+// Action spaces, as Gymnasium names them; Dict and Tuple observations are flattened to named
+// leaves.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -10,7 +13,9 @@
 
 namespace weft {
 
-struct Box {                     // real vector [size]; each bound may be infinite
+class Rng;
+
+struct Box {                      // real vector [size]; each bound may be infinite
   std::vector<double> low, high;  // same size
 };
 struct Discrete {  // start .. start + n - 1
@@ -23,24 +28,30 @@ struct MultiBinary {
   int64_t n = 0;
 };
 
-// What policies write is the space's canonical form: Box f32 [A] in the space's own units, Discrete i64 [] in [0, n) (the
-// adapter adds start), MultiDiscrete i64 [A] from 0, MultiBinary i64 [A] of 0 and 1.
+// What policies write is the space's canonical form: Box f32 [A] in the space's own units, Discrete
+// i64 [] in [0, n) (the adapter adds start), MultiDiscrete i64 [A] from 0, MultiBinary i64 [A] of 0
+// and 1.
 class Space {
  public:
   Space() = default;
-  Space(Box box) : kind_(std::move(box)) {}                      // NOLINT(google-explicit-constructor)
-  Space(Discrete discrete) : kind_(discrete) {}                  // NOLINT(google-explicit-constructor)
-  Space(MultiDiscrete multi) : kind_(std::move(multi)) {}        // NOLINT(google-explicit-constructor)
-  Space(MultiBinary binary) : kind_(binary) {}                   // NOLINT(google-explicit-constructor)
+  Space(Box box) : kind_(std::move(box)) {}                // NOLINT(google-explicit-constructor)
+  Space(Discrete discrete) : kind_(discrete) {}            // NOLINT(google-explicit-constructor)
+  Space(MultiDiscrete multi) : kind_(std::move(multi)) {}  // NOLINT(google-explicit-constructor)
+  Space(MultiBinary binary) : kind_(binary) {}             // NOLINT(google-explicit-constructor)
 
   template <class T>
   const T* As() const {
     return std::get_if<T>(&kind_);
   }
-  Shape shape() const;      // of one action: [] or [A]
-  DType dtype() const;      // f32 for Box, i64 for the rest
-  bool bounded() const;     // false for a Box with an infinite bound
+  Shape shape() const;           // of one action: [] or [A]
+  DType dtype() const;           // f32 for Box, i64 for the rest
+  bool bounded() const;          // false for a Box with an infinite bound
   std::string ToString() const;  // "Box(-1, 1, [6])", "Discrete(2)"
+
+  // Writes one random action in canonical form to `action`, a float* for Box and an int64_t*
+  // otherwise: uniform, as Gymnasium's sample(); an element without bounds is standard normal, one
+  // with a single bound is exponential from it.
+  void Sample(Rng& rng, void* action) const;
 
  private:
   std::variant<Box, Discrete, MultiDiscrete, MultiBinary> kind_;
@@ -48,10 +59,11 @@ class Space {
 
 // A named part of an observation.
 struct Leaf {
-  std::string name;  // "observation" when there is only one; "action_mask" is reserved for legal actions
-  Shape shape;       // of one row
-  DType dtype = DType::kFloat32;  // as the environment writes it: f32, f64, u8, i64
-  std::vector<double> low, high;  // one value for all elements, or one each
+  std::string
+      name;     // "observation" when there is only one; "action_mask" is reserved for legal actions
+  Shape shape;  // of one row
+  DType dtype = DType::kFloat32;            // as the environment writes it: f32, f64, u8, i64
+  std::vector<double> low = {}, high = {};  // one value for all elements, or one each
 };
 
 struct EnvironmentSpec {
@@ -59,10 +71,12 @@ struct EnvironmentSpec {
   std::vector<Leaf> observation;
   Space action;
   int64_t agents = 1;
-  int64_t time_limit = 0;         // steps until truncation; 0: none
-  double reward_threshold = 0;    // Gymnasium's, for reports; 0: none
-  std::vector<std::string> info;  // names of the values that Environment::Info writes, for verify and reports
+  int64_t time_limit = 0;       // steps until truncation; 0: none
+  double reward_threshold = 0;  // Gymnasium's, for reports; 0: none
+  std::vector<std::string> info =
+      {};  // names of the values that Environment::Info writes, for verify and reports
 
+  // Throws Error(kInvalidArgument) naming the leaves that there are.
   const Leaf& leaf(std::string_view name) const;
 };
 

@@ -1,0 +1,208 @@
+#include "environments/batch_layout.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/check.h"
+
+namespace weft {
+namespace {
+
+// All exponent bits set means infinity or NaN.
+template <class T>
+struct Bits;
+template <>
+struct Bits<float> {
+  using Word = uint32_t;
+  static constexpr Word kExponent = 0x7f800000u;
+};
+template <>
+struct Bits<double> {
+  using Word = uint64_t;
+  static constexpr Word kExponent = 0x7ff0000000000000u;
+};
+template <class T>
+bool Finite(T value) {
+  return (std::bit_cast<typename Bits<T>::Word>(value) & Bits<T>::kExponent) != Bits<T>::kExponent;
+}
+template <class T>
+bool AllFinite(const T* values, int64_t begin, int64_t end) {
+  // A word per element and no branch, so that the loop vectorises.
+  typename Bits<T>::Word bad = 0;
+  for (int64_t i = begin; i < end; ++i) {
+    const auto exponent = std::bit_cast<typename Bits<T>::Word>(values[i]) & Bits<T>::kExponent;
+    bad |= exponent == Bits<T>::kExponent ? ~typename Bits<T>::Word{0} : 0;
+  }
+  return bad == 0;
+}
+
+DType BatchDType(DType leaf) {
+  return leaf == DType::kFloat64 ? DType::kFloat32 : leaf;
+}
+
+}  // namespace
+
+TimeStep MakeTimeStep(const EnvironmentSpec& spec, int64_t rows) {
+  TimeStep step;
+  for (const Leaf& leaf : spec.observation) {
+    step.observation.Set(std::string_view(leaf.name),
+                         Tensor::Zeros(leaf.shape.Prepend(rows), BatchDType(leaf.dtype)));
+  }
+  step.reward = Tensor::Zeros({rows});
+  step.discount = Tensor::Zeros({rows});
+  step.type = Tensor::Zeros({rows}, DType::kUInt8);
+  step.episode_id = Tensor::Zeros({rows}, DType::kInt64);
+  return step;
+}
+
+BatchLayout::BatchLayout(const EnvironmentSpec& spec, const BatchOptions& options)
+    : spec_(spec), options_(options), leaf_count_(spec.observation.size()) {
+  WEFT_CHECK(options.rows >= 1) << spec.id << " with " << options.rows << " rows";
+  WEFT_CHECK(options.first_row >= 0) << spec.id << " with first row " << options.first_row;
+  WEFT_CHECK(options.time_limit >= -1) << spec.id << " with time limit " << options.time_limit;
+  WEFT_CHECK(options.action_repeat >= 1)
+      << spec.id << " with action repeat " << options.action_repeat;
+  WEFT_CHECK(leaf_count_ >= 1 && leaf_count_ <= kMaxLeaves)
+      << spec.id << " has " << leaf_count_ << " leaves";
+  if (options.time_limit >= 0) spec_.time_limit = options.time_limit;
+  for (size_t i = 0; i < leaf_count_; ++i) {
+    const Leaf& leaf = spec.observation[i];
+    leaf_elements_[i] = leaf.shape.elements();
+    leaf_bytes_[i] = leaf_elements_[i] * static_cast<int64_t>(SizeOf(leaf.dtype));
+    if (leaf.dtype == DType::kFloat64) {
+      scratch_[i] = Tensor::Zeros(leaf.shape.Prepend(options.rows), DType::kFloat64);
+    }
+  }
+  action_elements_ = spec.action.shape().elements();
+  action_bytes_ = {action_elements_ * 4, action_elements_ * 8};
+  if (const auto* discrete = spec.action.As<Discrete>()) {
+    limits_ = {discrete->n};
+    starts_ = {discrete->start};
+  } else if (const auto* multi = spec.action.As<MultiDiscrete>()) {
+    limits_ = multi->n;
+    starts_ = multi->start;
+  } else if (const auto* binary = spec.action.As<MultiBinary>()) {
+    limits_.assign(static_cast<size_t>(binary->n), 2);
+  }
+  starts_.resize(limits_.size(), 0);
+  if (std::any_of(starts_.begin(), starts_.end(), [](int64_t start) { return start != 0; })) {
+    shifted_action_ = Tensor::Zeros(spec.action.shape().Prepend(options.rows), DType::kInt64);
+  }
+}
+
+BatchLayout::View BatchLayout::Open(TimeStep& out) {
+  const Shape rows{options_.rows};
+  WEFT_CHECK_EQ(out.observation.size(), leaf_count_) << "observation leaves of " << spec_.id;
+  View view;
+  for (size_t i = 0; i < leaf_count_; ++i) {
+    const Leaf& leaf = spec_.observation[i];
+    Tensor& tensor = out.observation.entry(i).second;
+    const DType dtype = BatchDType(leaf.dtype);
+    WEFT_CHECK(tensor.dtype() == dtype && tensor.shape() == leaf.shape.Prepend(options_.rows))
+        << spec_.id << " writes leaf " << leaf.name << " as " << dtype << " "
+        << leaf.shape.Prepend(options_.rows) << ", not as " << tensor.dtype() << " "
+        << tensor.shape();
+    view.leaves[i] = scratch_[i].defined() ? scratch_[i].raw() : tensor.raw();
+    if (dtype == DType::kFloat32) view.floats[i] = tensor.data<float>().data();
+  }
+  WEFT_CHECK(out.reward.shape() == rows && out.discount.shape() == rows &&
+             out.type.shape() == rows && out.episode_id.shape() == rows)
+      << "time step of " << spec_.id << " for " << options_.rows << " rows";
+  view.reward = out.reward.data<float>().data();
+  view.discount = out.discount.data<float>().data();
+  view.type = out.type.data<uint8_t>().data();
+  view.episode_id = out.episode_id.data<int64_t>().data();
+  return view;
+}
+
+BatchLayout::View BatchLayout::Open(const Tensor& action, TimeStep& out) {
+  View view = Open(out);
+  const bool real = spec_.action.dtype() == DType::kFloat32;
+  WEFT_CHECK(action.defined() && action.shape() == spec_.action.shape().Prepend(options_.rows))
+      << "the action of " << spec_.id << " is " << spec_.action.ToString() << " in "
+      << options_.rows << " rows, not " << action.shape();
+  WEFT_CHECK(real ? action.dtype() == DType::kFloat32 || action.dtype() == DType::kFloat64
+                  : action.dtype() == DType::kInt64)
+      << "the action of " << spec_.id << " has dtype " << action.dtype();
+  view.action = action.raw();
+  view.action_dtype = action.dtype();
+  if (shifted_action_.defined()) {
+    const auto from = action.data<int64_t>();
+    const auto to = shifted_action_.data<int64_t>();
+    for (size_t i = 0; i < to.size(); ++i) {
+      // Unsigned, for indices that are out of range and refused later.
+      to[i] = static_cast<int64_t>(static_cast<uint64_t>(from[i]) +
+                                   static_cast<uint64_t>(starts_[i % starts_.size()]));
+    }
+    view.action = shifted_action_.raw();
+  }
+  return view;
+}
+
+void BatchLayout::RefuseAction(std::span<const StepType> before, int64_t i, double value) const {
+  const int64_t row = i / action_elements_;
+  if (before[static_cast<size_t>(row)] == StepType::kLast) return;
+  const bool real = spec_.action.dtype() == DType::kFloat32;
+  throw Error(real ? ErrorCode::kDiverged : ErrorCode::kInvalidArgument,
+              RowName(row) + ": element " + std::to_string(i % action_elements_) +
+                  " of the action is " + std::to_string(value) + ", outside " +
+                  spec_.action.ToString());
+}
+
+void BatchLayout::CheckActions(const View& view, std::span<const StepType> before, int64_t begin,
+                               int64_t end) const {
+  const int64_t first = begin * action_elements_, last = end * action_elements_;
+  const auto check_real = [&](const auto* values) {
+    if (AllFinite(values, first, last)) return;
+    for (int64_t i = first; i < last; ++i) {
+      if (!Finite(values[i])) RefuseAction(before, i, values[i]);
+    }
+  };
+  if (view.action_dtype == DType::kFloat32)
+    return check_real(reinterpret_cast<const float*>(view.action));
+  if (view.action_dtype == DType::kFloat64)
+    return check_real(reinterpret_cast<const double*>(view.action));
+
+  const auto* values = reinterpret_cast<const int64_t*>(view.action);
+  for (int64_t i = first; i < last;) {
+    for (size_t k = 0; k < limits_.size(); ++k, ++i) {
+      const uint64_t index = static_cast<uint64_t>(values[i]) - static_cast<uint64_t>(starts_[k]);
+      if (index >= static_cast<uint64_t>(limits_[k]))
+        RefuseAction(before, i, static_cast<double>(values[i]));
+    }
+  }
+}
+
+void BatchLayout::Finish(const View& view, int64_t begin, int64_t end) const {
+  const auto refuse = [&](int64_t row, const std::string& what) {
+    throw Error(ErrorCode::kDiverged, RowName(row) + ": " + what + " is not finite");
+  };
+  for (size_t leaf = 0; leaf < leaf_count_; ++leaf) {
+    float* values = view.floats[leaf];
+    if (values == nullptr) continue;
+    const int64_t first = begin * leaf_elements_[leaf], last = end * leaf_elements_[leaf];
+    if (scratch_[leaf].defined()) {
+      const auto* source = reinterpret_cast<const double*>(view.leaves[leaf]);
+      for (int64_t i = first; i < last; ++i) values[i] = static_cast<float>(source[i]);
+    }
+    if (AllFinite(values, first, last)) [[likely]]
+      continue;
+    for (int64_t i = first; i < last; ++i) {
+      if (!Finite(values[i])) {
+        refuse(i / leaf_elements_[leaf],
+               spec_.observation[leaf].name + "[" + std::to_string(i % leaf_elements_[leaf]) + "]");
+      }
+    }
+  }
+  if (AllFinite(view.reward, begin, end)) return;
+  for (int64_t row = begin; row < end; ++row) {
+    if (!Finite(view.reward[row])) refuse(row, "the reward");
+  }
+}
+
+std::string BatchLayout::RowName(int64_t row) const {
+  return spec_.id + ", row " + std::to_string(options_.first_row + row) + " (seed " +
+         std::to_string(options_.seed) + ")";
+}
+
+}  // namespace weft

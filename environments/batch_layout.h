@@ -1,0 +1,81 @@
+// What every batch of environments shares, whatever the class of its rows: where each row reads its
+// action and writes its time step, the checks on both, and the names of rows in errors.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "environments/batch_environment.h"
+
+namespace weft {
+
+class BatchLayout {
+ public:
+  static constexpr size_t kMaxLeaves = 16;  // of an observation
+  using LeafPointers = std::array<std::byte*, kMaxLeaves>;
+
+  // Where the rows of one Reset or Step read and write.
+  struct View {
+    LeafPointers leaves{};                    // what the environments write
+    std::array<float*, kMaxLeaves> floats{};  // where a floating leaf ends up; null for u8 and i64
+    const std::byte* action = nullptr;
+    DType action_dtype = DType::kFloat32;
+    float* reward = nullptr;
+    float* discount = nullptr;
+    uint8_t* type = nullptr;
+    int64_t* episode_id = nullptr;
+  };
+
+  // spec().time_limit becomes the one in force. Throws Error(kInvalidArgument) for options out of
+  // range.
+  BatchLayout(const EnvironmentSpec& spec, const BatchOptions& options);
+
+  const EnvironmentSpec& spec() const { return spec_; }
+  const BatchOptions& options() const { return options_; }
+
+  // Throws Error(kInvalidArgument) when time step or action have the wrong leaves, shapes or
+  // dtypes.
+  View Open(TimeStep& out);
+  View Open(const Tensor& action, TimeStep& out);
+
+  // Where one row writes its observation, and its action.
+  LeafPointers Leaves(const View& view, int64_t row) const {
+    LeafPointers leaves;
+    for (size_t i = 0; i < leaf_count_; ++i) leaves[i] = view.leaves[i] + row * leaf_bytes_[i];
+    return leaves;
+  }
+  ActionRow Action(const View& view, int64_t row) const {
+    return {view.action + row * action_bytes_[view.action_dtype == DType::kFloat32 ? 0 : 1],
+            view.action_dtype};
+  }
+
+  // Before rows [begin, end) step: throws for an action outside a discrete space or that is not
+  // finite. Rows that are about to be reset (`before` says kLast) may hold anything.
+  void CheckActions(const View& view, std::span<const StepType> before, int64_t begin,
+                    int64_t end) const;
+  // After they stepped: rounds f64 observations to f32; throws Error(kDiverged) for observations
+  // and rewards that are not finite.
+  void Finish(const View& view, int64_t begin, int64_t end) const;
+
+  std::string RowName(int64_t row) const;  // "Hopper-v5, row 3 (seed 7)"
+
+ private:
+  // Throws for element i of the action, unless its row is about to be reset.
+  void RefuseAction(std::span<const StepType> before, int64_t i, double value) const;
+
+  EnvironmentSpec spec_;
+  BatchOptions options_;
+  size_t leaf_count_;
+  std::array<int64_t, kMaxLeaves> leaf_elements_{},
+      leaf_bytes_{};                        // of one row, as the environment writes it
+  std::array<Tensor, kMaxLeaves> scratch_;  // [N, ..] f64 of a leaf that is rounded, else undefined
+  int64_t action_elements_;                 // of one row
+  std::array<int64_t, 2> action_bytes_;     // of one row, in f32 and in 64-bit elements
+  std::vector<int64_t> limits_, starts_;    // of each element of a discrete action
+  Tensor shifted_action_;  // the action with starts_ added; undefined when all are 0
+};
+
+}  // namespace weft

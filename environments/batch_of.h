@@ -1,0 +1,162 @@
+// A batch of N environments of one concrete, final class E, so that the loop over rows calls its
+// Step directly. Every row has its own random stream, keyed by seed, purpose and global row and
+// persistent over episodes: what a row does depends on neither the number of threads nor how rows
+// are split over batches.
+//
+// E has a nested struct Arguments : Config, the constructor E(const Arguments&), and is movable.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "environments/batch_layout.h"
+
+namespace weft {
+
+template <class E>
+class BatchOf final : public BatchEnvironment {
+ public:
+  BatchOf(const typename E::Arguments& arguments, const BatchOptions& options)
+      : layout_((CheckRows(options), E(arguments).spec()), options),
+        step_limit_(layout_.spec().time_limit > 0 ? layout_.spec().time_limit
+                                                  : std::numeric_limits<int64_t>::max()),
+        types_(static_cast<size_t>(options.rows), StepType::kLast) {
+    rows_.reserve(static_cast<size_t>(options.rows));
+    for (int64_t row = 0; row < options.rows; ++row) {
+      rows_.push_back({.environment = E(arguments),
+                       .rng = Rng(options.seed, options.purpose,
+                                  static_cast<uint64_t>(options.first_row + row))});
+    }
+    // A claim on the pool is worth tens of microseconds; less than two of them are not worth waking
+    // it.
+    constexpr double kClaimNanoseconds = 20000;
+    const double step = E::kStepNanoseconds * static_cast<double>(options.action_repeat);
+    grain_ = std::max<int64_t>(1, static_cast<int64_t>(kClaimNanoseconds / step));
+    inline_ = options.pool == nullptr || options.pool->threads() == 1 || options.rows < 2 * grain_;
+  }
+
+  const EnvironmentSpec& spec() const override { return layout_.spec(); }
+  int64_t rows() const override { return layout_.options().rows; }
+  TimeStep MakeTimeStep() const override { return weft::MakeTimeStep(layout_.spec(), rows()); }
+
+  void Reset(TimeStep& out) override {
+    std::fill(types_.begin(), types_.end(), StepType::kLast);
+    Run(layout_.Open(out));
+  }
+
+  void Step(const Tensor& action, TimeStep& out) override {
+    const BatchLayout::View view = layout_.Open(action, out);
+    Run(view);
+  }
+
+  TensorMap Save() const override {
+    Writer out;
+    out.Write(layout_.spec().id);
+    out.Write<uint64_t>(rows_.size());
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      const Row& row = rows_[i];
+      out.Write(row.rng.state());
+      out.Write(row.episode);
+      out.Write(row.steps);
+      out.Write(types_[i]);
+      row.environment.Save(out);
+    }
+    TensorMap state;
+    state.Set("rows",
+              Tensor::From<uint8_t>({static_cast<int64_t>(out.bytes().size())}, out.bytes()));
+    return state;
+  }
+
+  void Load(const TensorMap& state) override {
+    Reader in(state.At("rows").data<uint8_t>());
+    const std::string id = in.ReadString();
+    const auto count = in.Read<uint64_t>();
+    if (id != layout_.spec().id || count != rows_.size()) {
+      throw Error(ErrorCode::kCorrupt,
+                  "the saved state is that of " + std::to_string(count) + " rows of " + id +
+                      ", not of " + std::to_string(rows_.size()) + " rows of " + layout_.spec().id);
+    }
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      Row& row = rows_[i];
+      row.rng = Rng(in.Read<Rng::State>());
+      row.episode = in.Read<int64_t>();
+      row.steps = in.Read<int64_t>();
+      types_[i] = in.Read<StepType>();
+      row.environment.Load(in);
+    }
+    if (!in.AtEnd()) throw Error(ErrorCode::kCorrupt, "the saved state of " + id + " is too long");
+  }
+
+ private:
+  struct Row {
+    E environment;
+    Rng rng;
+    int64_t episode = -1;  // id of the running one
+    int64_t steps = 0;     // in it
+  };
+
+  static void CheckRows(const BatchOptions& options) {
+    WEFT_CHECK(options.rows >= 1) << "a batch of " << options.rows << " environments";
+  }
+
+  void Run(const BatchLayout::View& view) {
+    auto range = [&](int64_t begin, int64_t end) { StepRange(view, begin, end); };
+    if (inline_) return range(0, rows());
+    layout_.options().pool->ParallelForDynamic(rows(), grain_, range);
+  }
+
+  void StepRange(const BatchLayout::View& shared_view, int64_t begin, int64_t end) {
+    const BatchLayout::View view = shared_view;  // a copy that stores to the outputs cannot change
+    if (view.action != nullptr) layout_.CheckActions(view, types_, begin, end);
+    int64_t row = begin;
+    try {
+      for (; row < end; ++row) AdvanceRow(view, row);
+    } catch (Error& error) {
+      error.AddContext(layout_.RowName(row));
+      throw;
+    } catch (const std::exception& error) {
+      throw Error(ErrorCode::kInternal, layout_.RowName(row) + ": " + error.what());
+    }
+    layout_.Finish(view, begin, end);
+  }
+
+  void AdvanceRow(const BatchLayout::View& view, int64_t index) {
+    Row& row = rows_[static_cast<size_t>(index)];
+    StepType& type = types_[static_cast<size_t>(index)];
+    const auto leaves = layout_.Leaves(view, index);
+    double reward = 0, discount = 1;
+    const StepRow out{ObservationRow(leaves.data()), reward, discount, type};
+    if (type == StepType::kLast) {
+      row.environment.Reset(row.rng, out);
+      ++row.episode;
+      row.steps = 0;
+    } else {
+      const ActionRow action = layout_.Action(view, index);
+      double sum = 0;
+      for (int64_t repeat = layout_.options().action_repeat; repeat > 0; --repeat) {
+        row.environment.Step(action, row.rng, out);
+        sum += reward;
+        if (++row.steps >= step_limit_) type = StepType::kLast;
+        if (type == StepType::kLast) break;
+      }
+      reward = sum;
+    }
+    view.reward[index] = static_cast<float>(reward);
+    view.discount[index] = static_cast<float>(discount);
+    view.type[index] = static_cast<uint8_t>(type);
+    view.episode_id[index] = row.episode;
+  }
+
+  BatchLayout layout_;
+  const int64_t step_limit_;
+  std::vector<Row> rows_;
+  std::vector<StepType> types_;  // of the last step of each row; kLast before the first
+  int64_t grain_;
+  bool inline_;
+};
+
+}  // namespace weft

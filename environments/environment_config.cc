@@ -1,0 +1,126 @@
+#include "environments/environment_config.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "base/text.h"
+#include "environments/wrappers.h"
+
+namespace weft {
+namespace {
+
+const std::vector<std::string>& WrapperNames() {
+  static const auto& names = *new std::vector<std::string>{
+      "action_repeat", "clip_action", "clip_reward", "frame_stack", "scale_action"};
+  return names;
+}
+
+}  // namespace
+
+void WrapperConfig::Fields(FieldVisitor& visitor) {
+  if (name == "frame_stack") {
+    visitor.Field("count", count, "observations that are stacked, the oldest first",
+                  Range::Between(1, 1024));
+  } else if (name == "action_repeat") {
+    visitor.Field("count", count, "steps that one action is held for", Range::Between(1, 1024));
+  } else if (name == "clip_reward") {
+    visitor.Field("low", low, "lower bound of a reward");
+    visitor.Field("high", high, "upper bound of a reward");
+  }
+}
+
+void WrapperConfig::Check() const {
+  if (name == "clip_reward" && !(low < high)) throw ConfigProblem("high", "must be above low");
+}
+
+void NormaliserConfig::Fields(FieldVisitor& visitor) {
+  visitor.Field("enabled", enabled, "normalise by running statistics, which the learner keeps");
+  visitor.Field("clip", clip, "bound of the normalised value", Range::Positive());
+  visitor.Field("epsilon", epsilon, "added to the variance", Range::Positive());
+}
+
+EnvironmentConfig::EnvironmentConfig(const EnvironmentConfig& other)
+    : id(other.id),
+      arguments(other.arguments ? Environments().At(other.id).copy_arguments(*other.arguments)
+                                : nullptr),
+      rows(other.rows),
+      time_limit(other.time_limit),
+      wrappers(other.wrappers),
+      normalise_observation(other.normalise_observation),
+      normalise_reward(other.normalise_reward) {}
+
+EnvironmentConfig& EnvironmentConfig::operator=(const EnvironmentConfig& other) {
+  return *this = EnvironmentConfig(other);
+}
+
+void EnvironmentConfig::SetId(const std::string& new_id) {
+  arguments = Environments().At(new_id).make_arguments();
+  id = new_id;
+}
+
+void EnvironmentConfig::Fields(FieldVisitor& visitor) {
+  std::string new_id = id;
+  visitor.Field("id", new_id, "registered name, as `weft list environments` shows it");
+  if (new_id != id) SetId(new_id);
+  if (arguments) visitor.Section("arguments", *arguments, "keyword arguments of the environment");
+  visitor.Field("rows", rows, "environments that step together, over all replicas",
+                Range::AtLeast(1));
+  visitor.Field("time_limit", time_limit,
+                "steps until an episode is truncated; -1: the registered limit, 0: none",
+                Range::AtLeast(-1));
+  visitor.Sections(
+      "wrappers",
+      [this](const std::string& name) -> Config& {
+        const auto& names = WrapperNames();
+        if (std::find(names.begin(), names.end(), name) == names.end()) {
+          throw Error(ErrorCode::kConfig,
+                      "there is no wrapper \"" + name + "\"; there are " + Join(names, ", "));
+        }
+        return wrappers.emplace_back(name);
+      },
+      [this] {
+        std::vector<std::pair<std::string, Config*>> sections;
+        for (WrapperConfig& wrapper : wrappers) sections.emplace_back(wrapper.name, &wrapper);
+        return sections;
+      },
+      "what is wrapped around the environment, the nearest first");
+  visitor.Section("normalise_observation", normalise_observation,
+                  "observations by running mean and deviation");
+  visitor.Section("normalise_reward", normalise_reward,
+                  "rewards by the running deviation of the return");
+}
+
+void EnvironmentConfig::Check() const {
+  if (id.empty()) throw ConfigProblem("id", "the environment is missing");
+  for (size_t i = 1; i < wrappers.size(); ++i) {
+    if (wrappers[i].name == "action_repeat") {
+      throw ConfigProblem("wrappers",
+                          "action_repeat must come first: the batch itself holds the action");
+    }
+  }
+}
+
+std::unique_ptr<BatchEnvironment> MakeBatchEnvironment(const EnvironmentConfig& config,
+                                                       BatchOptions options) {
+  options.time_limit = config.time_limit;
+  for (const WrapperConfig& wrapper : config.wrappers) {
+    if (wrapper.name == "action_repeat") options.action_repeat = wrapper.count;
+  }
+  auto batch = Environments().At(config.id).make_batch(*config.arguments, options);
+  for (const WrapperConfig& wrapper : config.wrappers) {
+    if (wrapper.name == "clip_action") {
+      batch = ClipAction(std::move(batch));
+    } else if (wrapper.name == "clip_reward") {
+      batch = ClipReward(std::move(batch), wrapper.low, wrapper.high);
+    } else if (wrapper.name == "frame_stack") {
+      batch = FrameStack(std::move(batch), wrapper.count);
+    } else if (wrapper.name == "scale_action") {
+      batch = ScaleAction(std::move(batch));
+    }
+  }
+  return batch;
+}
+
+}  // namespace weft

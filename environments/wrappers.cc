@@ -1,0 +1,219 @@
+#include "environments/wrappers.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "base/config.h"
+
+namespace weft {
+namespace {
+
+// Forwards everything; each wrapper overrides what it changes.
+class Wrapper : public BatchEnvironment {
+ public:
+  explicit Wrapper(std::unique_ptr<BatchEnvironment> inner)
+      : inner_(std::move(inner)), spec_(inner_->spec()) {}
+  const EnvironmentSpec& spec() const override { return spec_; }
+  int64_t rows() const override { return inner_->rows(); }
+  TimeStep MakeTimeStep() const override { return weft::MakeTimeStep(spec_, rows()); }
+  void Reset(TimeStep& out) override { inner_->Reset(out); }
+  void Step(const Tensor& action, TimeStep& out) override { inner_->Step(action, out); }
+  TensorMap Save() const override { return inner_->Save(); }
+  void Load(const TensorMap& state) override { inner_->Load(state); }
+
+ protected:
+  std::unique_ptr<BatchEnvironment> inner_;
+  EnvironmentSpec spec_;  // as seen from outside
+};
+
+const Box& BoundsOf(const BatchEnvironment& batch, const char* wrapper) {
+  const auto* box = batch.spec().action.As<Box>();
+  if (box == nullptr) {
+    throw ConfigProblem("environment.wrappers", std::string(wrapper) + " needs real actions; " +
+                                                    batch.spec().id + " has " +
+                                                    batch.spec().action.ToString());
+  }
+  return *box;
+}
+
+// Writes function(element, its index in the row) of every element of an f32 action into a tensor of
+// its own.
+class ActionWrapper : public Wrapper {
+ public:
+  ActionWrapper(std::unique_ptr<BatchEnvironment> inner, const char* name)
+      : Wrapper(std::move(inner)),
+        box_(BoundsOf(*inner_, name)),
+        changed_(Tensor::Zeros(inner_->spec().action.shape().Prepend(rows()))) {}
+
+ protected:
+  template <class Function>
+  void StepWith(const Tensor& action, TimeStep& out, Function function) {
+    WEFT_CHECK(action.defined() && action.shape() == changed_.shape())
+        << "the action of " << spec_.id << " is " << changed_.shape() << ", not " << action.shape();
+    const auto from = action.data<float>();
+    const auto to = changed_.data<float>();
+    const size_t size = box_.low.size();
+    for (size_t i = 0; i < to.size(); i += size) {
+      for (size_t k = 0; k < size; ++k) to[i + k] = function(from[i + k], k);
+    }
+    inner_->Step(changed_, out);
+  }
+
+  const Box box_;
+
+ private:
+  Tensor changed_;
+};
+
+class ClipActionWrapper final : public ActionWrapper {
+ public:
+  explicit ClipActionWrapper(std::unique_ptr<BatchEnvironment> inner)
+      : ActionWrapper(std::move(inner), "clip_action"),
+        low_(box_.low.begin(), box_.low.end()),
+        high_(box_.high.begin(), box_.high.end()) {}
+  void Step(const Tensor& action, TimeStep& out) override {
+    // A NaN passes through, for the batch to refuse.
+    StepWith(action, out, [&](float value, size_t k) {
+      return value < low_[k] ? low_[k] : value > high_[k] ? high_[k] : value;
+    });
+  }
+
+ private:
+  std::vector<float> low_, high_;
+};
+
+class ScaleActionWrapper final : public ActionWrapper {
+ public:
+  explicit ScaleActionWrapper(std::unique_ptr<BatchEnvironment> inner)
+      : ActionWrapper(std::move(inner), "scale_action") {
+    if (!spec_.action.bounded()) {
+      throw ConfigProblem("environment.wrappers", "scale_action needs finite bounds; " + spec_.id +
+                                                      " has " + spec_.action.ToString());
+    }
+    const size_t size = box_.low.size();
+    spec_.action = Box{std::vector<double>(size, -1), std::vector<double>(size, 1)};
+  }
+  void Step(const Tensor& action, TimeStep& out) override {
+    StepWith(action, out, [&](float value, size_t k) {
+      return static_cast<float>(box_.low[k] + (value + 1.0) * 0.5 * (box_.high[k] - box_.low[k]));
+    });
+  }
+};
+
+class ClipRewardWrapper final : public Wrapper {
+ public:
+  ClipRewardWrapper(std::unique_ptr<BatchEnvironment> inner, double low, double high)
+      : Wrapper(std::move(inner)), low_(static_cast<float>(low)), high_(static_cast<float>(high)) {
+    WEFT_CHECK(low_ < high_) << "bounds of clip_reward";
+  }
+  void Step(const Tensor& action, TimeStep& out) override {
+    inner_->Step(action, out);
+    const auto types = out.type.data<uint8_t>();
+    const auto rewards = out.reward.data<float>();
+    for (size_t row = 0; row < rewards.size(); ++row) {
+      if (types[row] != static_cast<uint8_t>(StepType::kFirst))
+        rewards[row] = std::clamp(rewards[row], low_, high_);
+    }
+  }
+
+ private:
+  float low_, high_;
+};
+
+class FrameStackWrapper final : public Wrapper {
+ public:
+  FrameStackWrapper(std::unique_ptr<BatchEnvironment> inner, int64_t count)
+      : Wrapper(std::move(inner)), count_(count), single_(inner_->MakeTimeStep()) {
+    WEFT_CHECK(count >= 1) << "frame_stack of " << count;
+    for (Leaf& leaf : spec_.observation) {
+      if (leaf.name == "action_mask") continue;
+      if (leaf.low.size() > 1) leaf.low = Repeat(leaf.low);
+      if (leaf.high.size() > 1) leaf.high = Repeat(leaf.high);
+      leaf.shape =
+          leaf.shape.rank() == 0 ? Shape{count} : leaf.shape.WithDim(0, leaf.shape[0] * count);
+    }
+    stack_ = weft::MakeTimeStep(spec_, rows()).observation;
+  }
+
+  void Reset(TimeStep& out) override {
+    inner_->Reset(single_);
+    Push(out);
+  }
+  void Step(const Tensor& action, TimeStep& out) override {
+    inner_->Step(action, single_);
+    Push(out);
+  }
+  TensorMap Save() const override {
+    TensorMap state;
+    state.Merge("inner", inner_->Save());
+    for (const auto& [name, tensor] : stack_)
+      state.Set("stack." + std::string(name.text()), tensor.Clone());
+    return state;
+  }
+  void Load(const TensorMap& state) override {
+    inner_->Load(state.Extract("inner"));
+    for (auto& [name, tensor] : stack_)
+      tensor.CopyFrom(state.At("stack." + std::string(name.text())));
+  }
+
+ private:
+  std::vector<double> Repeat(const std::vector<double>& bounds) const {
+    std::vector<double> repeated;
+    for (int64_t i = 0; i < count_; ++i)
+      repeated.insert(repeated.end(), bounds.begin(), bounds.end());
+    return repeated;
+  }
+
+  // Moves each row's stack on by the observation in single_ and copies all of it to out.
+  void Push(TimeStep& out) {
+    const auto types = single_.type.data<uint8_t>();
+    for (size_t leaf = 0; leaf < spec_.observation.size(); ++leaf) {
+      Tensor& stack = stack_.entry(leaf).second;
+      const Tensor& newest = single_.observation.entry(leaf).second;
+      const size_t frame = newest.bytes() / types.size(), bytes = stack.bytes() / types.size();
+      for (size_t row = 0; row < types.size(); ++row) {
+        std::byte* to = stack.raw() + row * bytes;
+        const std::byte* from = newest.raw() + row * frame;
+        if (types[row] == static_cast<uint8_t>(StepType::kFirst)) {
+          for (size_t offset = 0; offset < bytes; offset += frame)
+            std::memcpy(to + offset, from, frame);
+        } else {
+          std::memmove(to, to + frame, bytes - frame);
+          std::memcpy(to + bytes - frame, from, frame);
+        }
+      }
+      out.observation.entry(leaf).second.CopyFrom(stack);
+    }
+    out.reward.CopyFrom(single_.reward);
+    out.discount.CopyFrom(single_.discount);
+    out.type.CopyFrom(single_.type);
+    out.episode_id.CopyFrom(single_.episode_id);
+  }
+
+  int64_t count_;
+  TimeStep single_;  // what the inner batch writes
+  TensorMap stack_;  // leaves [N, count * O, ..]
+};
+
+}  // namespace
+
+std::unique_ptr<BatchEnvironment> ClipAction(std::unique_ptr<BatchEnvironment> inner) {
+  return std::make_unique<ClipActionWrapper>(std::move(inner));
+}
+std::unique_ptr<BatchEnvironment> ScaleAction(std::unique_ptr<BatchEnvironment> inner) {
+  return std::make_unique<ScaleActionWrapper>(std::move(inner));
+}
+std::unique_ptr<BatchEnvironment> ClipReward(std::unique_ptr<BatchEnvironment> inner, double low,
+                                             double high) {
+  return std::make_unique<ClipRewardWrapper>(std::move(inner), low, high);
+}
+std::unique_ptr<BatchEnvironment> FrameStack(std::unique_ptr<BatchEnvironment> inner,
+                                             int64_t count) {
+  return std::make_unique<FrameStackWrapper>(std::move(inner), count);
+}
+
+}  // namespace weft

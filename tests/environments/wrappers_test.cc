@@ -1,0 +1,115 @@
+#include "environments/wrappers.h"
+
+#include <gtest/gtest.h>
+
+#include "allocation_count.h"
+#include "counter_environment.h"
+
+namespace weft {
+namespace {
+
+std::unique_ptr<BatchEnvironment> Counter(int64_t rows, bool continuous = true,
+                                          bool unbounded = false, int64_t length = 3) {
+  CounterEnvironment::Arguments arguments;
+  arguments.continuous = continuous;
+  arguments.unbounded = unbounded;
+  arguments.length = length;
+  return std::make_unique<BatchOf<CounterEnvironment>>(arguments, BatchOptions{.rows = rows});
+}
+
+// The action that reached row 0 of a Counter.
+float ActionSeen(const TimeStep& step) {
+  return step.observation.At("position").data<float>()[1];
+}
+
+Tensor Action(std::initializer_list<float> values) {
+  return Tensor::From<float>({static_cast<int64_t>(values.size()), 1}, values);
+}
+
+TEST(ClipAction, ClipsToTheBoundsAndLeavesTheSpace) {
+  const auto batch = ClipAction(Counter(1));
+  EXPECT_EQ(batch->spec().action.ToString(), "Box(-2, 4, [1])");
+  TimeStep step = batch->MakeTimeStep();
+  for (const auto& [action, expected] : {std::pair{-3.0f, -2.0f}, {5.0f, 4.0f}, {1.5f, 1.5f}}) {
+    batch->Reset(step);
+    batch->Step(Action({action}), step);
+    EXPECT_EQ(ActionSeen(step), expected);
+  }
+}
+
+TEST(ScaleAction, MapsOneToTheBounds) {
+  const auto batch = ScaleAction(Counter(1));
+  EXPECT_EQ(batch->spec().action.ToString(), "Box(-1, 1, [1])");
+  TimeStep step = batch->MakeTimeStep();
+  for (const auto& [action, expected] : {std::pair{-1.0f, -2.0f}, {1.0f, 4.0f}, {0.0f, 1.0f}}) {
+    batch->Reset(step);
+    batch->Step(Action({action}), step);
+    EXPECT_EQ(ActionSeen(step), expected);
+  }
+}
+
+TEST(ScaleAction, NeedsFiniteBoundsAndRealActions) {
+  EXPECT_THROW(ScaleAction(Counter(1, true, true)), ConfigProblem);
+  EXPECT_THROW(ScaleAction(Counter(1, false)), ConfigProblem);
+  EXPECT_THROW(ClipAction(Counter(1, false)), ConfigProblem);
+}
+
+TEST(ClipReward, ClipsStepsButNotResets) {
+  const auto batch = ClipReward(Counter(1), 0.5, 2);
+  TimeStep step = batch->MakeTimeStep();
+  std::vector<float> rewards;
+  batch->Reset(step);
+  rewards.push_back(step.reward.data<float>()[0]);
+  for (const float action : {3.0f, -1.0f, 1.0f, 1.0f}) {
+    batch->Step(Action({action}), step);
+    rewards.push_back(step.reward.data<float>()[0]);
+  }
+  EXPECT_EQ(rewards, (std::vector<float>{0, 2, 0.5, 1, 0}));
+}
+
+std::vector<float> Stacked(const TimeStep& step) {
+  const auto data = step.observation.At("position").data<float>();
+  return {data.begin(), data.end()};
+}
+
+TEST(FrameStack, StacksTheOldestFirstAndRefillsOnReset) {
+  const auto batch = FrameStack(Counter(2), 3);
+  EXPECT_EQ(batch->spec().leaf("position").shape, Shape({6}));
+  EXPECT_EQ(batch->spec().leaf("noise").shape, Shape({3}));
+  TimeStep step = batch->MakeTimeStep();
+  batch->Reset(step);
+  EXPECT_EQ(Stacked(step), (std::vector<float>{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
+  batch->Step(Action({1, 2}), step);
+  batch->Step(Action({3, 4}), step);
+  EXPECT_EQ(Stacked(step), (std::vector<float>{0, 0, 1, 1, 2, 3, 0, 0, 1, 2, 2, 4}));
+  batch->Step(Action({-1, -1}), step);
+  EXPECT_EQ(Stacked(step), (std::vector<float>{1, 1, 2, 3, 3, -1, 1, 2, 2, 4, 3, -1}));
+  batch->Step(Action({1, 1}), step);
+  EXPECT_EQ(Stacked(step), (std::vector<float>(12, 0))) << "the first observation fills the stack";
+}
+
+TEST(FrameStack, SavesItsStack) {
+  const auto batch = FrameStack(Counter(1, true, false, 100), 2);
+  const auto other = FrameStack(Counter(1, true, false, 100), 2);
+  TimeStep step = batch->MakeTimeStep(), other_step = other->MakeTimeStep();
+  batch->Reset(step);
+  for (int i = 0; i < 3; ++i) batch->Step(Action({static_cast<float>(i)}), step);
+  other->Load(batch->Save());
+  batch->Step(Action({3}), step);
+  other->Step(Action({3}), other_step);
+  EXPECT_EQ(Stacked(other_step), (std::vector<float>{3, 2, 4, 3}));
+  EXPECT_EQ(Hash(step.observation), Hash(other_step.observation));
+}
+
+TEST(Wrappers, AllocateNothingInAStep) {
+  const auto batch = ClipReward(FrameStack(ClipAction(ScaleAction(Counter(4))), 2), -1, 1);
+  TimeStep step = batch->MakeTimeStep();
+  const Tensor action = Action({0, 1, -1, 0.5f});
+  batch->Reset(step);
+  const int64_t before = AllocationCount();
+  for (int i = 0; i < 20; ++i) batch->Step(action, step);
+  EXPECT_EQ(AllocationCount(), before);
+}
+
+}  // namespace
+}  // namespace weft
