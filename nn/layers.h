@@ -88,7 +88,9 @@ class NatureCnn final : public Module {
  public:
   NatureCnn(int64_t channels, int64_t height, int64_t width, int64_t features,
             const Initialisation& initialisation, Rng& rng);
-  Tensor Forward(const Tensor& x) const;
+  Tensor Forward(const Tensor& x) const { return dense_.Forward(Convolutions(x)); }
+  // What the dense layer reads: [B, 64 * h * w], channels outermost.
+  Tensor Convolutions(const Tensor& x) const;
   int64_t out() const { return dense_.out(); }
   void Collect(std::string_view prefix, std::vector<NamedParameter>& out) override;
 
