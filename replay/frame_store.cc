@@ -55,7 +55,9 @@ TensorMap FrameStore::Save() const {
   Tensor holds = Tensor::Empty({static_cast<int64_t>(segments_.size())}, DType::kInt64);
   for (size_t i = 0; i < segments_.size(); ++i) {
     holds.data<int64_t>()[i] = segments_[i].holds;
-    state.Set("segment." + std::to_string(i), segments_[i].memory);
+    const int64_t begin = (first_ + static_cast<int64_t>(i)) << shift_;
+    const int64_t frames = std::min(mask_ + 1, next_ - begin);
+    state.Set("segment." + std::to_string(i), segments_[i].memory.Slice(0, frames));
   }
   state.Set("holds", holds);
   return state;
@@ -70,11 +72,12 @@ void FrameStore::Load(const TensorMap& state) {
   segments_.clear();
   spare_.clear();
   for (int64_t i = 0; i < count; ++i) {
-    const Shape shape{mask_ + 1, static_cast<int64_t>(layout_.bytes())};
+    const int64_t frames = std::min(mask_ + 1, next_ - ((first_ + i) << shift_));
+    const Shape shape{frames, static_cast<int64_t>(layout_.bytes())};
+    const Tensor& saved = SavedTensor(state, "segment." + std::to_string(i), shape, DType::kUInt8);
     Segment& segment = segments_.emplace_back();
-    segment.memory =
-        SavedTensor(state, "segment." + std::to_string(i), shape, DType::kUInt8).Clone();
-    segment.base = segment.memory.raw();
+    segment.base = WritableSegment(segment.memory, mask_ + 1, layout_.bytes());
+    segment.memory.Slice(0, frames).CopyFrom(saved);
     segment.holds = holds[static_cast<size_t>(i)];
   }
 }

@@ -39,6 +39,7 @@ int64_t RowStore::SegmentRows(size_t segment) const {
 
 std::byte* RowStore::MutableRow(int64_t slot) {
   const auto segment = static_cast<size_t>(slot >> shift_);
+  used_ = std::max(used_, slot + 1);
   bases_[segment] = WritableSegment(segments_[segment], SegmentRows(segment), record_bytes_);
   return bases_[segment] + static_cast<size_t>(slot & mask_) * record_bytes_;
 }
@@ -46,20 +47,25 @@ std::byte* RowStore::MutableRow(int64_t slot) {
 TensorMap RowStore::Save() const {
   TensorMap state;
   for (size_t i = 0; i < segments_.size(); ++i) {
-    if (segments_[i].defined()) state.Set("segment." + std::to_string(i), segments_[i]);
+    const int64_t rows = std::min(SegmentRows(i), used_ - (static_cast<int64_t>(i) << shift_));
+    if (rows > 0) state.Set("segment." + std::to_string(i), segments_[i].Slice(0, rows));
   }
   return state;
 }
 
 void RowStore::Load(const TensorMap& state) {
+  used_ = 0;
   for (size_t i = 0; i < segments_.size(); ++i) {
     const std::string name = "segment." + std::to_string(i);
     segments_[i] = Tensor();
     bases_[i] = nullptr;
-    if (!state.Has(name)) continue;
-    const Shape shape{SegmentRows(i), static_cast<int64_t>(record_bytes_)};
-    segments_[i] = SavedTensor(state, name, shape, DType::kUInt8).Clone();
-    bases_[i] = segments_[i].raw();
+    const Tensor* saved = state.Find(name);
+    if (!saved) continue;
+    const int64_t rows = std::min(saved->shape().rank() > 0 ? saved->dim(0) : 0, SegmentRows(i));
+    const Shape shape{rows, static_cast<int64_t>(record_bytes_)};
+    bases_[i] = WritableSegment(segments_[i], SegmentRows(i), record_bytes_);
+    segments_[i].Slice(0, rows).CopyFrom(SavedTensor(state, name, shape, DType::kUInt8));
+    used_ = (static_cast<int64_t>(i) << shift_) + rows;
   }
 }
 

@@ -43,17 +43,18 @@ class RowStore {
   // The record in any slot, to be written.
   std::byte* MutableRow(int64_t slot);
 
-  // Handles of the segments, "segment.<i>" u8 [rows, record bytes].
+  // Handles of the segments up to the highest slot written, "segment.<i>" u8 [rows, record bytes].
   TensorMap Save() const;
   void Load(const TensorMap& state);
 
  private:
-  int64_t SegmentRows(size_t segment) const;
+  int64_t SegmentRows(size_t segment) const;  // when it is full
 
   size_t record_bytes_;
   int64_t capacity_;
   int shift_;
   int64_t mask_;
+  int64_t used_ = 0;  // slots below it may have been written
   std::vector<Tensor> segments_;
   std::vector<std::byte*> bases_;  // of the segments, null before the first write
 };
