@@ -35,14 +35,17 @@ class PortSet {
 class Ports {
  public:
   virtual ~Ports() = default;
-  // The oldest unread message of an input that Needs named. Reading another port, or a port twice in a step, throws.
+  // The oldest unread message of an input that Needs named (with max_lag: the newest). Reading another port, or a port
+  // twice in a step, throws. An optional input that is not connected gives an empty message.
   virtual Message Read(int input) = 0;
-  // Never blocks: a step is only run when every connected output has room for one message more.
+  // Never blocks: a step is only run when every connected output has room for one message more. Writing more than there
+  // is room for throws; an output that is not connected drops the message.
   virtual void Write(int output, Message message) = 0;
   virtual bool Connected(int output) const = 0;
 
   // Sums tensors over all replicas of this fragment joined by a Reduce edge, in replica order and in place, so that every
-  // replica gets the same bits; the only call that waits inside a step. Nothing happens when there is one replica.
+  // replica gets the same bits; the only call that waits inside a step. Nothing happens when there is one replica. All
+  // replicas make the same sequence of calls with the same shapes, and call Stop, if they do, in the same step.
   virtual void AllReduce(std::span<Tensor> tensors) = 0;
 
   virtual void Log(std::string_view name, double value) = 0;  // a metric; the runtime adds fragment, replica and time
@@ -65,6 +68,7 @@ struct Port {
   const char* name;
   bool optional = false;  // may stay unconnected
   bool primed = false;    // outputs only: Start writes the first message
+  bool late = false;      // inputs only: the first steps do without it, which breaks a cycle as priming does
 };
 
 struct PortList {
@@ -75,7 +79,8 @@ struct PortList {
 struct Replica {
   int index = 0;
   int count = 1;
-  Context context;  // the thread share of the runner that will step it
+  int incarnation = 0;  // how often its process was started again after a crash: part of the key of its randomness
+  Context context;      // the thread share of the runner that will step it
 };
 
 // Graphs hold factories, not objects: every process builds the same graph and makes only the replicas placed on it.

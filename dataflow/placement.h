@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/registry.h"
@@ -27,9 +28,7 @@ struct Placement {
 };
 
 using DistributionPolicy = Placement (*)(const FragmentGraph&, const Resources&);
-// serial, threads, split_actors, data_parallel. The policies go by shape, not by names: a node is an "outer" node when its
-// replica count follows the actors' (it has as many replicas as the largest count and lies on a primed cycle of Rows);
-// everything else is "inner". See placement.cc.
+// serial, threads, split_actors, data_parallel; see placement.cc. They go by Role and replica counts, never by names.
 Registry<DistributionPolicy>& DistributionPolicies();
 
 }  // namespace weft

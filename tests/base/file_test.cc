@@ -1,6 +1,7 @@
 #include "base/file.h"
 
 #include <csignal>
+#include <cstdlib>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/check.h"
-#include "tests/base/temporary_folder.h"
 
 namespace weft {
 namespace {
@@ -21,10 +21,15 @@ using ::testing::IsEmpty;
 
 class FileTest : public ::testing::Test {
  protected:
-  std::string Path(const std::string& name) const { return temporary_.Path(name); }
+  void SetUp() override {
+    std::string name = ::testing::TempDir() + "weft_file_XXXXXX";
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { RemoveTree(folder_); }
+  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
 
-  const TemporaryFolder temporary_;
-  const std::string folder_ = temporary_.path();
+  std::string folder_;
 };
 
 // The message of the Error(kIo) that call throws.
