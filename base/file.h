@@ -43,6 +43,7 @@ class AppendFile {
 
   // All of record or nothing. Returns "" or, when the system refuses (disk full), the reason.
   std::string Append(std::string_view record);
+  std::string Sync();  // "" once the disk has it all, or the reason why not
   const std::string& path() const { return path_; }
   uint64_t size() const { return size_; }
 

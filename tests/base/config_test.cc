@@ -5,12 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <map>
-#include <unistd.h>
 
 #include "base/check.h"
 #include "base/file.h"
 #include "base/random.h"
 #include "base/registry.h"
+#include "tests/base/temporary_folder.h"
 
 namespace weft {
 namespace {
@@ -282,8 +282,8 @@ TEST(Config, SourceAnswersBeforeParsing) {
 }
 
 TEST(Config, AMissingFileIsAConfigErrorWithTheNearestName) {
-  std::string folder = ::testing::TempDir() + "weft_config_XXXXXX";
-  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const TemporaryFolder temporary;
+  const std::string& folder = temporary.path();
   WriteFileAtomic(folder + "/cartpole.yaml", "steps: 5\n");
   EXPECT_EQ(ConfigSource::File(folder + "/cartpole.yaml").Scalar("steps"), "5");
   try {
@@ -293,7 +293,6 @@ TEST(Config, AMissingFileIsAConfigErrorWithTheNearestName) {
     EXPECT_EQ(error.code(), ErrorCode::kConfig);
     EXPECT_THAT(error.message(), HasSubstr("did you mean \"cartpole.yaml\"?"));
   }
-  RemoveTree(folder);
 }
 
 // Values a config can hold, among them those that YAML likes to read as something else.

@@ -1,7 +1,6 @@
 #include "base/file.h"
 
 #include <csignal>
-#include <cstdlib>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "tests/base/temporary_folder.h"
 
 namespace weft {
 namespace {
@@ -21,15 +21,10 @@ using ::testing::IsEmpty;
 
 class FileTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = ::testing::TempDir() + "weft_file_XXXXXX";
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { RemoveTree(folder_); }
-  std::string Path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string Path(const std::string& name) const { return temporary_.Path(name); }
 
-  std::string folder_;
+  const TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path();
 };
 
 // The message of the Error(kIo) that call throws.
