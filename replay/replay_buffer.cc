@@ -116,7 +116,12 @@ int64_t ReplayBuffer::TakeSlot() {
     return slot;
   }
   if (free_.empty() && cursor_ < options_.capacity) return cursor_++;
-  if (free_.empty()) Free(remover_->Sample(0, 1, options_.rng).slot);
+  if (free_.empty()) {
+    int64_t leaving;
+    double probability;
+    remover_->Sample(options_.rng, {&leaving, 1}, {&probability, 1});
+    Free(leaving);
+  }
   const int64_t slot = free_.back();
   free_.pop_back();
   return slot;
@@ -156,9 +161,13 @@ bool ReplayBuffer::Sample(int64_t batch, double beta, Rng& rng, TensorMap& out) 
   auto* weight = reinterpret_cast<float*>(drawn_columns_[2]);
 
   slots_.resize(static_cast<size_t>(batch));
-  Draw(beta, rng, {weight, slots_.size()});
+  probability_.resize(slots_.size());
+  Draw(rng);
   limiter_.Sampled(batch);
 
+  // All rows are on their way before the first is copied.
+  for (const int64_t slot : slots_) PrefetchRecord(rows_.Row(slot), rows_.record_bytes());
+  FillWeights(beta, {weight, slots_.size()});
   for (int64_t i = 0; i < batch; ++i) {
     const std::byte* record = rows_.Row(slots_[static_cast<size_t>(i)]);
     sampled_.Unpack(record, sampled_columns_, i);
@@ -179,26 +188,31 @@ bool ReplayBuffer::Sample(int64_t batch, double beta, Rng& rng, TensorMap& out) 
   return true;
 }
 
-// Fills slots_ and starts to fetch their records, so that the gather that follows finds them on
-// their way.
-void ReplayBuffer::Draw(double beta, Rng& rng, std::span<float> weights) {
-  const auto batch = static_cast<int64_t>(slots_.size());
-  const bool weighted = options_.sampler == SelectorKind::kPrioritised;
-  double largest = 0;
-  for (int64_t i = 0; i < batch; ++i) {
-    const Selector::Draw draw = sampler_->Sample(i, batch, rng);
-    slots_[static_cast<size_t>(i)] = draw.slot;
-    PrefetchRecord(rows_.Row(draw.slot), rows_.record_bytes());
-    const double weight =
-        weighted ? std::pow(static_cast<double>(size()) * draw.probability, -beta) : 1.0;
-    weights[static_cast<size_t>(i)] = static_cast<float>(weight);
-    largest = std::max(largest, weight);
-    if (times_.empty()) continue;
-    --draws_left_;
-    if (++times_[static_cast<size_t>(draw.slot)] == options_.max_times_sampled) Free(draw.slot);
+void ReplayBuffer::Draw(Rng& rng) {
+  const std::span<int64_t> slots(slots_);
+  const std::span<double> probability(probability_);
+  if (times_.empty()) {
+    sampler_->Sample(rng, slots, probability);
+    return;
   }
-  if (!weighted) return;
-  for (float& weight : weights) weight = static_cast<float>(weight / largest);
+  // A row that leaves changes what can be drawn next.
+  for (size_t i = 0; i < slots.size(); ++i) {
+    sampler_->Sample(rng, slots.subspan(i, 1), probability.subspan(i, 1));
+    --draws_left_;
+    if (++times_[static_cast<size_t>(slots[i])] == options_.max_times_sampled) Free(slots[i]);
+  }
+}
+
+void ReplayBuffer::FillWeights(double beta, std::span<float> weights) const {
+  if (options_.sampler != SelectorKind::kPrioritised) {
+    std::fill(weights.begin(), weights.end(), 1.0f);
+    return;
+  }
+  // (size p)^-beta over its largest: the rarest row has the largest weight, and the size cancels.
+  const double rarest = *std::min_element(probability_.begin(), probability_.end());
+  for (size_t i = 0; i < weights.size(); ++i) {
+    weights[i] = static_cast<float>(std::pow(probability_[i] / rarest, -beta));
+  }
 }
 
 int64_t ReplayBuffer::UpdatePriorities(const Tensor& index, const Tensor& key,

@@ -78,7 +78,8 @@ class ReplayBuffer {
   int64_t TakeSlot();
   void Free(int64_t slot);
   void ReleaseFrames(int64_t slot);
-  void Draw(double beta, Rng& rng, std::span<float> weights);
+  void Draw(Rng& rng);
+  void FillWeights(double beta, std::span<float> weights) const;
   int64_t KeyOf(int64_t slot) const;
 
   ReplayOptions options_;
@@ -99,6 +100,7 @@ class ReplayBuffer {
   std::vector<const std::byte*> sources_;
   std::vector<std::byte*> sampled_columns_, drawn_columns_, observation_columns_, next_columns_;
   std::vector<int64_t> slots_;  // of the batch
+  std::vector<double> probability_;
 };
 
 }  // namespace weft

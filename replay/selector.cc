@@ -50,10 +50,12 @@ class UniformSelector final : public Selector {
     position_[static_cast<size_t>(last)] = hole;
     position_[static_cast<size_t>(slot)] = -1;
   }
-  Draw Sample(int64_t, int64_t, Rng& rng) const override {
-    const auto chosen = static_cast<int64_t>(rng.Below(static_cast<uint64_t>(size_)));
-    return {slots_.empty() ? chosen : slots_[static_cast<size_t>(chosen)],
-            1.0 / static_cast<double>(size_)};
+  void Sample(Rng& rng, std::span<int64_t> slot, std::span<double> probability) override {
+    for (int64_t& drawn : slot) {
+      drawn = static_cast<int64_t>(rng.Below(static_cast<uint64_t>(size_)));
+      if (!slots_.empty()) drawn = slots_[static_cast<size_t>(drawn)];
+    }
+    std::fill(probability.begin(), probability.end(), 1.0 / static_cast<double>(size_));
   }
   int64_t size() const override { return size_; }
 
@@ -108,8 +110,9 @@ class FifoSelector final : public Selector {
     next_[index] = previous_[index] = -1;
     --size_;
   }
-  Draw Sample(int64_t, int64_t, Rng&) const override {
-    return {next_[end_], 1.0 / static_cast<double>(size_)};
+  void Sample(Rng&, std::span<int64_t> slot, std::span<double> probability) override {
+    std::fill(slot.begin(), slot.end(), next_[end_]);
+    std::fill(probability.begin(), probability.end(), 1.0 / static_cast<double>(size_));
   }
   int64_t size() const override { return size_; }
 
@@ -170,11 +173,13 @@ class PrioritisedSelector final : public Selector {
     tree_.Set(slot, bounded);
     largest_ = std::max(largest_, bounded);
   }
-  Draw Sample(int64_t stratum, int64_t strata, Rng& rng) const override {
-    const double part =
-        (static_cast<double>(stratum) + rng.Uniform()) / static_cast<double>(strata);
-    const int64_t slot = tree_.Find(part * tree_.total());
-    return {slot, tree_.At(slot) / tree_.total()};
+  void Sample(Rng& rng, std::span<int64_t> slot, std::span<double> probability) override {
+    const double part = tree_.total() / static_cast<double>(slot.size());
+    for (size_t i = 0; i < slot.size(); ++i) {
+      probability[i] = (static_cast<double>(i) + rng.Uniform()) * part;
+    }
+    tree_.Find(probability, slot);
+    for (size_t i = 0; i < slot.size(); ++i) probability[i] = tree_.At(slot[i]) / tree_.total();
   }
   int64_t size() const override { return size_; }
 

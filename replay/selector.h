@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "base/random.h"
 #include "tensor/tensor_map.h"
@@ -31,14 +32,11 @@ class Selector {
   // The error of a row that is in; only a prioritised selector looks at it. error must be finite.
   virtual void Update(int64_t slot, double error);
 
-  struct Draw {
-    int64_t slot;
-    double probability;
-  };
-  // One row out of size() > 0. A prioritised selector draws from the stratum-th of `strata` equal
-  // parts of the total, which spreads a batch over all priorities; the others ignore the stratum.
-  // FIFO gives the oldest and uses no randomness.
-  virtual Draw Sample(int64_t stratum, int64_t strata, Rng& rng) const = 0;
+  // Draws slot.size() rows, with replacement, out of size() > 0, and says how probable each was. A
+  // prioritised selector draws the i-th from the i-th of slot.size() equal parts of the total,
+  // which spreads a batch over all priorities. FIFO gives the oldest each time and uses no
+  // randomness.
+  virtual void Sample(Rng& rng, std::span<int64_t> slot, std::span<double> probability) = 0;
 
   virtual int64_t size() const = 0;
   virtual TensorMap Save() const = 0;

@@ -39,23 +39,40 @@ void SumTree::Set(int64_t leaf, double value) {
   total_ = SumOfGroup(levels_.size() - 1, 0);
 }
 
-int64_t SumTree::Find(double mass) const {
-  int64_t node = 0;  // the group looked at, on each level from the top
-  for (size_t level = levels_.size(); level-- > 0;) {
-    const double* child = levels_[level] + node * kFan;
-    int64_t chosen = -1;
-    // Strictly below: a mass that equals a boundary belongs to the next leaf, and a child of 0 is
-    // never entered. Where rounding leaves a mass beyond the last child, the last child that is not
-    // 0 is taken, and so on further down.
-    for (int64_t i = 0; i < kFan; ++i) {
-      if (child[i] <= 0) continue;
-      if (chosen >= 0) mass -= child[chosen];
-      chosen = i;
-      if (mass < child[i]) break;
-    }
-    node = node * kFan + chosen;
+// The child of a group that the mass falls into; takes what lies before it off the mass.
+inline int64_t SumTree::Descend(const double* child, double& mass) {
+  // Strictly below: a mass that equals a boundary belongs to the next child, so a child of 0 has no
+  // place. Counting instead of stopping saves a branch that is hard to predict.
+  double before = 0, sum = 0;
+  int64_t chosen = 0;
+  for (int64_t i = 0; i < kFan; ++i) {
+    sum += child[i];
+    const bool passed = mass >= sum;
+    chosen += passed;
+    before = passed ? sum : before;
   }
-  return node;
+  if (chosen < kFan) [[likely]] {
+    mass -= before;
+    return chosen;
+  }
+  // Rounding left a mass at or beyond the end: the last child that is not 0, here and on all levels
+  // below.
+  while (child[--chosen] == 0) {
+  }
+  return chosen;
+}
+
+void SumTree::Find(std::span<double> mass, std::span<int64_t> leaf) const {
+  WEFT_CHECK_GT(total_, 0.0) << "a sum tree without a leaf above 0";
+  std::fill(leaf.begin(), leaf.end(), int64_t{0});
+  for (size_t level = levels_.size(); level-- > 0;) {
+    const double* nodes = levels_[level];
+    const double* below = level > 0 ? levels_[level - 1] : nodes;
+    for (size_t i = 0; i < leaf.size(); ++i) {
+      leaf[i] = Descend(nodes + leaf[i] * kFan, mass[i]) + leaf[i] * kFan;
+      __builtin_prefetch(below + (level > 0 ? leaf[i] * kFan : leaf[i]));
+    }
+  }
 }
 
 Tensor SumTree::Save() const {

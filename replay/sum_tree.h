@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "tensor/tensor.h"
@@ -21,9 +22,11 @@ class SumTree {
   double At(int64_t leaf) const { return levels_[0][leaf]; }
   // value is finite and >= 0. O(log leaves).
   void Set(int64_t leaf, double value);
-  // The leaf i with sum(0..i-1) <= mass < sum(0..i), up to rounding; never one that is 0. Needs
-  // total() > 0 and mass >= 0; a mass at or above the total gives the last leaf that is not 0.
-  int64_t Find(double mass) const;
+  // For each mass the leaf i with sum(0..i-1) <= mass < sum(0..i), up to rounding; never one that
+  // is 0. Needs total() > 0 and masses >= 0; one at or above the total gives the last leaf that is
+  // not 0. The masses are used up. Many at a time go down level by level, so that their fetches
+  // from memory overlap.
+  void Find(std::span<double> mass, std::span<int64_t> leaf) const;
 
   // The leaves as f64 [leaves]; a copy.
   Tensor Save() const;
@@ -31,6 +34,7 @@ class SumTree {
 
  private:
   static constexpr int64_t kFan = 8;
+  static int64_t Descend(const double* child, double& mass);
   double SumOfGroup(size_t level, int64_t group) const;
 
   int64_t leaves_;

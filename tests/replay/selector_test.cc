@@ -15,6 +15,20 @@ namespace {
 constexpr SelectorKind kKinds[] = {SelectorKind::kUniform, SelectorKind::kFifo,
                                    SelectorKind::kPrioritised};
 
+struct Draw {
+  int64_t slot = -1;
+  double probability = -1;
+};
+
+std::vector<Draw> Sample(Selector& selector, size_t count, Rng& rng) {
+  std::vector<int64_t> slots(count, -1);
+  std::vector<double> probability(count, -1);
+  selector.Sample(rng, slots, probability);
+  std::vector<Draw> draws;
+  for (size_t i = 0; i < count; ++i) draws.push_back({slots[i], probability[i]});
+  return draws;
+}
+
 TEST(Selector, DrawsOnlySlotsThatAreInAfterAnySequence) {
   constexpr int64_t kCapacity = 37;
   for (const SelectorKind kind : kKinds) {
@@ -31,7 +45,7 @@ TEST(Selector, DrawsOnlySlotsThatAreInAfterAnySequence) {
       }
       ASSERT_EQ(selector->size(), static_cast<int64_t>(in.size()));
       if (in.empty()) continue;
-      const Selector::Draw draw = selector->Sample(0, 1, rng);
+      const Draw draw = Sample(*selector, 3, rng)[2];
       ASSERT_TRUE(in.contains(draw.slot)) << "kind " << static_cast<int>(kind);
       ASSERT_GT(draw.probability, 0);
       ASSERT_LE(draw.probability, 1);
@@ -45,7 +59,7 @@ TEST(Selector, UniformDrawsEverySlotEquallyOftenWithAndWithoutHoles) {
   for (int64_t slot = 0; slot < 10; ++slot) selector->Insert(slot);
   for (const int64_t slots : {10, 8}) {
     std::map<int64_t, int> count;
-    for (int i = 0; i < 20000; ++i) ++count[selector->Sample(0, 1, rng).slot];
+    for (int i = 0; i < 20000; ++i) ++count[Sample(*selector, 1, rng)[0].slot];
     ASSERT_EQ(count.size(), static_cast<size_t>(slots));
     // Five standard deviations of a binomial count.
     const double expected = 20000.0 / static_cast<double>(slots);
@@ -61,11 +75,11 @@ TEST(Selector, FifoGivesTheOldestAndRenewedSlotsGoToTheEnd) {
   Rng rng(6, Purpose::kTest);
   const auto selector = MakeSelector(SelectorKind::kFifo, 4);
   for (const int64_t slot : {2, 0, 3}) selector->Insert(slot);
-  EXPECT_EQ(selector->Sample(0, 1, rng).slot, 2);
+  EXPECT_EQ(Sample(*selector, 1, rng)[0].slot, 2);
   selector->Insert(2);
-  EXPECT_EQ(selector->Sample(0, 1, rng).slot, 0);
+  EXPECT_EQ(Sample(*selector, 1, rng)[0].slot, 0);
   selector->Remove(0);
-  EXPECT_EQ(selector->Sample(0, 1, rng).slot, 3);
+  EXPECT_EQ(Sample(*selector, 1, rng)[0].slot, 3);
   EXPECT_EQ(rng.state().position, 0u) << "a queue uses no randomness";
 }
 
@@ -81,8 +95,7 @@ TEST(Selector, PrioritisedDrawsInProportionToThePowerOfTheError) {
   const double expected[] = {0.5, 0.125, 0.375};
   constexpr int kDraws = 16000;
   int count[3] = {};
-  for (int i = 0; i < kDraws; ++i) {
-    const Selector::Draw draw = selector->Sample(i % 32, 32, rng);
+  for (const Draw& draw : Sample(*selector, kDraws, rng)) {
     EXPECT_DOUBLE_EQ(draw.probability, expected[draw.slot]);
     ++count[draw.slot];
   }
@@ -98,8 +111,7 @@ TEST(Selector, NewRowsGetTheLargestPrioritySoFar) {
   selector->Update(0, 7);
   selector->Update(0, 1);  // the largest stays 7
   selector->Insert(1);
-  for (int i = 0; i < 50; ++i) {
-    const Selector::Draw draw = selector->Sample(0, 1, rng);
+  for (const Draw& draw : Sample(*selector, 50, rng)) {
     EXPECT_NEAR(draw.probability, draw.slot == 1 ? 7.0 / 8 : 1.0 / 8, 1e-6);
   }
 }
@@ -109,9 +121,8 @@ TEST(Selector, StrataCoverTheWholeRange) {
   const auto selector = MakeSelector(SelectorKind::kPrioritised, 16);
   for (int64_t slot = 0; slot < 16; ++slot) selector->Insert(slot);
   // Equal priorities and as many strata as slots: each slot once.
-  for (int64_t stratum = 0; stratum < 16; ++stratum) {
-    EXPECT_EQ(selector->Sample(stratum, 16, rng).slot, stratum);
-  }
+  const std::vector<Draw> draws = Sample(*selector, 16, rng);
+  for (size_t i = 0; i < 16; ++i) EXPECT_EQ(draws[i].slot, static_cast<int64_t>(i));
 }
 
 TEST(Selector, ALoadedSelectorDrawsTheSame) {
@@ -126,10 +137,10 @@ TEST(Selector, ALoadedSelectorDrawsTheSame) {
     original->Insert(7);
     ASSERT_EQ(original->size(), loaded->size());
     Rng same = rng;
-    for (int i = 0; i < 100; ++i) {
-      const Selector::Draw a = original->Sample(i, 100, rng), b = loaded->Sample(i, 100, same);
-      ASSERT_EQ(a.slot, b.slot);
-      ASSERT_EQ(a.probability, b.probability);
+    const std::vector<Draw> a = Sample(*original, 100, rng), b = Sample(*loaded, 100, same);
+    for (size_t i = 0; i < a.size(); ++i) {
+      ASSERT_EQ(a[i].slot, b[i].slot);
+      ASSERT_EQ(a[i].probability, b[i].probability);
     }
   }
 }
