@@ -2,7 +2,7 @@
 // results are batched along dimension 0. Everything but drawing noise goes through ops, so a tape
 // differentiates it.
 //
-//   const Distribution policy = head.Forward(features);        // normalises once
+//   const Distribution policy = head.Forward(features);       // normalises once
 //   const Tensor action = policy.Sample(policy.Noise(rngs));  // acting
 //   const Tensor log_prob = policy.LogProb(action);           // learning
 //
@@ -19,13 +19,9 @@
 
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "base/random.h"
-#include "nn/initialise.h"
-#include "nn/layers.h"
-#include "nn/module.h"
 #include "tensor/tensor.h"
 
 namespace weft {
@@ -103,23 +99,6 @@ class Distribution {
   Tensor parameters_;  // categorical kinds: normalised log-probabilities; Bernoulli: logits;
                        // Gaussians: mean
   Tensor log_std_;     // Gaussians: [A] or [B, A]
-};
-
-// The last layer of a policy: features [B, in] to a distribution. Parameters: weight, bias, and
-// log_std [A] when the spec is a Gaussian of state-independent deviation.
-class DistributionHead final : public Module {
- public:
-  DistributionHead(DistributionSpec spec, int64_t in, const Initialisation& initialisation,
-                   double initial_log_std, Rng& rng);
-  // mask: see above; undefined when the field has none. The head must outlive the distribution.
-  Distribution Forward(const Tensor& features, const Tensor& mask = {}) const;
-  const DistributionSpec& spec() const { return spec_; }
-  void Collect(std::string_view prefix, std::vector<NamedParameter>& out) override;
-
- private:
-  DistributionSpec spec_;
-  Linear linear_;
-  Tensor log_std_;
 };
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +16,11 @@
 
 namespace weft {
 
+class OnnxGraph;
+
+// Every module's Export appends it to a graph, reading the value x, and returns the value it
+// computes; initialisers are named as the parameters are.
+
 // activation(x w + b): [.., in] -> [.., out]. Parameters: weight [in, out] (torch's transposed),
 // bias [out].
 class Linear final : public Module {
@@ -24,6 +30,7 @@ class Linear final : public Module {
   Tensor Forward(const Tensor& x) const { return Dense(x, weight_, bias_, activation_); }
   int64_t out() const { return bias_.dim(0); }
   void Collect(std::string_view prefix, std::vector<NamedParameter>& out) override;
+  std::string Export(OnnxGraph& graph, std::string_view prefix, const std::string& x) const;
 
  private:
   Tensor weight_, bias_;
@@ -37,6 +44,7 @@ class LayerNormalisation final : public Module {
   explicit LayerNormalisation(int64_t size);
   Tensor Forward(const Tensor& x) const { return LayerNorm(x, gamma_, beta_); }
   void Collect(std::string_view prefix, std::vector<NamedParameter>& out) override;
+  std::string Export(OnnxGraph& graph, std::string_view prefix, const std::string& x) const;
 
  private:
   Tensor gamma_, beta_;
@@ -54,6 +62,7 @@ class Mlp final : public Module {
   Tensor Forward(const Tensor& x) const;
   int64_t out() const { return out_; }
   void Collect(std::string_view prefix, std::vector<NamedParameter>& out) override;
+  std::string Export(OnnxGraph& graph, std::string_view prefix, const std::string& x) const;
 
  private:
   std::vector<Linear> layers_;
@@ -74,6 +83,7 @@ class Convolution final : public Module {
   }
   int64_t OutputSize(int64_t size) const { return (size + 2 * pad_ - kernel_) / stride_ + 1; }
   void Collect(std::string_view prefix, std::vector<NamedParameter>& out) override;
+  std::string Export(OnnxGraph& graph, std::string_view prefix, const std::string& x) const;
 
  private:
   Tensor weight_, bias_;
@@ -93,6 +103,7 @@ class NatureCnn final : public Module {
   Tensor Convolutions(const Tensor& x) const;
   int64_t out() const { return dense_.out(); }
   void Collect(std::string_view prefix, std::vector<NamedParameter>& out) override;
+  std::string Export(OnnxGraph& graph, std::string_view prefix, const std::string& x) const;
 
  private:
   // Elements of the last convolution's output for one image.

@@ -58,6 +58,9 @@ class Trunk final : public Module {
 
   // Parameters: cnn.*, hidden.N.*, recurrent.*
   void Collect(std::string_view prefix, std::vector<NamedParameter>& out) override;
+  // Appends one step to a graph; state is used and replaced only with a recurrent layer.
+  std::string Export(OnnxGraph& graph, std::string_view prefix, const std::string& x,
+                     OnnxState& state) const;
 
  private:
   Tensor Features(const Tensor& rows) const;  // [R, ..] -> [R, F'] before the recurrent layer

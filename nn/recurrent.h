@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,6 +14,13 @@
 #include "nn/module.h"
 
 namespace weft {
+
+class OnnxGraph;
+
+// Names of the state's values in a graph.
+struct OnnxState {
+  std::string hidden, cell;
+};
 
 struct RecurrentState {
   Tensor hidden;  // [B, H]
@@ -32,6 +40,10 @@ class Recurrent : public Module {
   // x [T, B, I], first u8 [T, B], state before step 0 -> [T, B, H]; state becomes that after step
   // T-1.
   Tensor Sequence(const Tensor& x, const Tensor& first, RecurrentState& state) const;
+  // Appends one step to a graph (nn/onnx.h) and replaces the state by the values after it.
+  // Forgetting is the caller's.
+  virtual std::string ExportStep(OnnxGraph& graph, std::string_view prefix, const std::string& x,
+                                 OnnxState& state) const = 0;
 
  protected:
   // The part of the gates that depends on the input alone: [R, I] -> [R, G].
@@ -50,6 +62,8 @@ class Lstm final : public Recurrent {
   Lstm(int64_t in, int64_t hidden, const Initialisation& initialisation, Rng& rng);
   RecurrentState InitialState(int64_t rows) const override;
   void Collect(std::string_view prefix, std::vector<NamedParameter>& out) override;
+  std::string ExportStep(OnnxGraph& graph, std::string_view prefix, const std::string& x,
+                         OnnxState& state) const override;
 
  private:
   Tensor InputGates(const Tensor& x) const override;
@@ -65,6 +79,8 @@ class Gru final : public Recurrent {
   Gru(int64_t in, int64_t hidden, const Initialisation& initialisation, Rng& rng);
   RecurrentState InitialState(int64_t rows) const override;
   void Collect(std::string_view prefix, std::vector<NamedParameter>& out) override;
+  std::string ExportStep(OnnxGraph& graph, std::string_view prefix, const std::string& x,
+                         OnnxState& state) const override;
 
  private:
   Tensor InputGates(const Tensor& x) const override;

@@ -5,11 +5,15 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "tensor/tensor_map.h"
 
 namespace weft {
+
+class OnnxGraph;
 
 class RunningStatistics {
  public:
@@ -31,6 +35,10 @@ class RunningStatistics {
   Tensor Normalise(const Tensor& x, double clip, double epsilon = 1e-8) const;
   // x / sqrt(variance + epsilon), clipped: for rewards, whose sign must stay.
   Tensor Scale(const Tensor& x, double clip, double epsilon = 1e-8) const;
+
+  // Appends Normalise to a graph (nn/onnx.h), in f32.
+  std::string ExportNormalise(OnnxGraph& graph, std::string_view prefix, const std::string& x,
+                              double clip, double epsilon = 1e-8) const;
 
   // mean f64 [F], variance f64 [F], count f64 []; exact.
   TensorMap Save() const;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "nn/distribution_head.h"
 #include "tensor/ops.h"
 #include "tests/nn/reference.h"
 
