@@ -1,18 +1,17 @@
 #include "base/thread_pool.h"
 
-#include <linux/futex.h>
-#include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cfenv>
 #include <chrono>
 #include <exception>
 #include <limits>
+#include <linux/futex.h>
 #include <mutex>
+#include <sched.h>
+#include <sys/syscall.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 #include "base/check.h"
@@ -23,7 +22,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
-// How long an idle worker spins before it sleeps. Work that arrives in time keeps the longest wait; each sleep halves it.
+// How long an idle worker spins before it sleeps. Work that arrives in time keeps the longest wait;
+// each sleep halves it.
 constexpr microseconds kLongestSpin{50};
 constexpr microseconds kShortestSpin{6};
 
@@ -39,8 +39,9 @@ int UsableCores() {
   return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
-// A share of the current job, handed to one worker through one word: job number * 4 + stage. Whoever moves it on from
-// kOpen runs the share, so that the caller can take back what a sleeping or descheduled worker did not begin.
+// A share of the current job, handed to one worker through one word: job number * 4 + stage.
+// Whoever moves it on from kOpen runs the share, so that the caller can take back what a sleeping
+// or descheduled worker did not begin.
 enum Stage : uint32_t { kOpen = 0, kTaken = 1, kDone = 2, kStageMask = 3 };
 
 struct alignas(64) Slot {
@@ -105,8 +106,8 @@ struct ThreadPool::State {
       if (stop.load(std::memory_order_acquire)) return false;
       if (oversubscribed) sched_yield();
       if (Clock::now() - start < patience) continue;
-      // The caller looks at `sleeping` after it opened the slot, this thread at the slot after it set `sleeping`: one
-      // of them sees the other.
+      // The caller looks at `sleeping` after it opened the slot, this thread at the slot after it
+      // set `sleeping`: one of them sees the other.
       slot.sleeping.store(true, std::memory_order_seq_cst);
       state = slot.state.load(std::memory_order_seq_cst);
       while ((state & kStageMask) != kOpen && !stop.load(std::memory_order_seq_cst)) {

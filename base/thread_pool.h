@@ -1,6 +1,7 @@
-// The one thread budget of a process. A ThreadPool owns budget - 1 workers; the calling thread is the last one. Work is
-// given as a fixed number of tasks, so results never depend on how many threads there are. Workers run in the default
-// floating-point mode (nearest, denormals kept); a caller that changes its own breaks equality between threads.
+// The one thread budget of a process. A ThreadPool owns budget - 1 workers; the calling thread is
+// the last one. Work is given as a fixed number of tasks, so results never depend on how many
+// threads there are. Workers run in the default floating-point mode (nearest, denormals kept); a
+// caller that changes its own breaks equality between threads.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,8 @@
 
 namespace weft {
 
-// A non-owning reference to a callable void(int64_t begin, int64_t end): no allocation, one indirect call per range.
+// A non-owning reference to a callable void(int64_t begin, int64_t end): no allocation, one
+// indirect call per range.
 class RangeFunction {
  public:
   template <class F>
@@ -26,7 +28,8 @@ class RangeFunction {
 
 class ThreadPool {
  public:
-  // threads >= 1, counting the caller. Workers spin for a bounded time after work, then sleep on a futex.
+  // threads >= 1, counting the caller. Workers spin for a bounded time after work, then sleep on a
+  // futex.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -34,12 +37,14 @@ class ThreadPool {
 
   int threads() const { return threads_; }
 
-  // Calls function on disjoint ranges that cover [0, count), each a multiple of grain but the last, and returns when all
-  // are done. Ranges are handed out evenly and in order: thread t gets the t-th contiguous share. The first exception of
-  // the lowest range is rethrown. One caller at a time; a nested call runs inline.
+  // Calls function on disjoint ranges that cover [0, count), each a multiple of grain but the last,
+  // and returns when all are done. Ranges are handed out evenly and in order: thread t gets the
+  // t-th contiguous share. The first exception of the lowest range is rethrown. One caller at a
+  // time; a nested call runs inline.
   void ParallelFor(int64_t count, int64_t grain, RangeFunction function);
 
-  // As ParallelFor, but ranges of `grain` are claimed one by one: for tasks of uneven length (environment steps).
+  // As ParallelFor, but ranges of `grain` are claimed one by one: for tasks of uneven length
+  // (environment steps).
   void ParallelForDynamic(int64_t count, int64_t grain, RangeFunction function);
 
  private:

@@ -37,9 +37,12 @@ Isa BestIsa() {
 
 const char* Name(Isa isa) {
   switch (isa) {
-    case Isa::kPortable: return "portable";
-    case Isa::kAvx2: return "avx2";
-    case Isa::kAvx512: return "avx512";
+    case Isa::kPortable:
+      return "portable";
+    case Isa::kAvx2:
+      return "avx2";
+    case Isa::kAvx512:
+      return "avx512";
   }
   return "unknown";
 }
@@ -53,11 +56,13 @@ const Context& CurrentContext() {
 }
 
 ContextScope::ContextScope(const Context& context) : previous_(current) {
-  WEFT_CHECK(context.isa <= BestIsa()) << Name(context.isa) << " asked for, this machine allows "
-                                       << Name(BestIsa());
+  WEFT_CHECK(context.isa <= BestIsa())
+      << Name(context.isa) << " asked for, this machine allows " << Name(BestIsa());
   current = &context;
 }
 
-ContextScope::~ContextScope() { current = previous_; }
+ContextScope::~ContextScope() {
+  current = previous_;
+}
 
 }  // namespace weft

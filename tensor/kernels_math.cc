@@ -2,7 +2,8 @@
 
 namespace weft::kernels {
 
-// Payne and Hanek 1983: x 2/pi = m 2^e * 2/pi, of which only the 88 bits of 2/pi that matter modulo 4 are multiplied.
+// Payne and Hanek 1983: x 2/pi = m 2^e * 2/pi, of which only the 88 bits of 2/pi that matter modulo
+// 4 are multiplied.
 float ReduceLargeAngle(float x, int32_t* quadrant) {
   static constexpr uint32_t kTwoOverPi[] = {0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0,
                                             0xdb629599, 0x3c439041, 0xfe5163ab};
@@ -14,7 +15,8 @@ float ReduceLargeAngle(float x, int32_t* quadrant) {
   const uint32_t mantissa = (bits & 0x7fffff) | 0x800000;
   const int exponent = biased - 150;
 
-  const int first = exponent >= 2 ? exponent - 1 : 1;  // leading bits before it only add multiples of 4
+  const int first =
+      exponent >= 2 ? exponent - 1 : 1;  // leading bits before it only add multiples of 4
   unsigned __int128 window = 0;
   for (int i = 0; i < 88; ++i) {
     const int bit = first - 1 + i;

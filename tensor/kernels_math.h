@@ -1,16 +1,18 @@
-// Transcendental functions in f32, written once over a vector type and equal in every bit at every instruction set: only
-// +, -, *, / and explicit fused multiply-adds, no estimates, no libm. Everything here is a template on the vector type S,
-// whose tag lives in an unnamed namespace of the file that instantiates it, so code compiled for one instruction set is
-// never linked into another. S gives Float, Int (32 bits) and kLanes; Set, SetInt, Fma, Sqrt, Bits, FromBits.
-// Error bounds are in units in the last place of the result, measured by tests/tensor/kernels_math_test.cc.
+// Transcendental functions in f32, written once over a vector type and equal in every bit at every
+// instruction set: only
+// +, -, *, / and explicit fused multiply-adds, no estimates, no libm. Everything here is a template
+// on the vector type S, whose tag lives in an unnamed namespace of the file that instantiates it,
+// so code compiled for one instruction set is never linked into another. S gives Float, Int (32
+// bits) and kLanes; Set, SetInt, Fma, Sqrt, Bits, FromBits. Error bounds are in units in the last
+// place of the result, measured by tests/tensor/kernels_math_test.cc.
 #pragma once
 
 #include <cstdint>
 
 namespace weft::kernels {
 
-// Reduces x to r in [-pi/4, pi/4] with x = r + quadrant pi/2 (mod 2 pi), for any finite x; r is NaN otherwise. Exact to
-// f32; used where the three-constant reduction runs out.
+// Reduces x to r in [-pi/4, pi/4] with x = r + quadrant pi/2 (mod 2 pi), for any finite x; r is NaN
+// otherwise. Exact to f32; used where the three-constant reduction runs out.
 float ReduceLargeAngle(float x, int32_t* quadrant);
 
 template <class S>
@@ -29,7 +31,8 @@ struct Math {
   }
   static Float NotANumber() { return S::FromBits(SetInt(0x7fc00000)); }
 
-  // Nearest integer to a * b for |a b| < 2^22: adding 1.5 * 2^23 leaves it in the low bits of the mantissa.
+  // Nearest integer to a * b for |a b| < 2^22: adding 1.5 * 2^23 leaves it in the low bits of the
+  // mantissa.
   static Float RoundProduct(Float a, Float b, Int* integer) {
     const Float magic = Set(12582912.0f);
     const Float shifted = Fma(a, b, magic);
@@ -53,8 +56,8 @@ struct Math {
     return Fma(p, r * r, r);
   }
 
-  // 1.1 ulp. The clamps only keep n in range: beyond them the result is 0 or infinity anyway. Two factors of 2^(n/2), so
-  // that results below 2^-126 are rounded once.
+  // 1.1 ulp. The clamps only keep n in range: beyond them the result is 0 or infinity anyway. Two
+  // factors of 2^(n/2), so that results below 2^-126 are rounded once.
   static Float Exp(Float x) {
     x = x < Set(-105.0f) ? Set(-105.0f) : x;
     x = x > Set(90.0f) ? Set(90.0f) : x;
@@ -78,7 +81,8 @@ struct Math {
     const Float a = Abs(x);
     const auto tiny = a < Set(1.17549435e-38f);
     const Float scaled = tiny ? a * Set(8388608.0f) : a;
-    const Int offset = S::Bits(scaled) - SetInt(0x3f3504f3);  // sqrt(1/2): the mantissa lies in [sqrt(1/2), sqrt(2))
+    const Int offset = S::Bits(scaled) -
+                       SetInt(0x3f3504f3);  // sqrt(1/2): the mantissa lies in [sqrt(1/2), sqrt(2))
     const Float exponent = S::ToFloat(offset >> 23) + (tiny ? Set(-23.0f) : Set(0.0f));
     const Float f = S::FromBits((offset & SetInt(0x007fffff)) + SetInt(0x3f3504f3)) - Set(1.0f);
     const Float f2 = f * f;
@@ -119,7 +123,8 @@ struct Math {
     return (x < Set(0.0f) ? e : Set(1.0f)) / (e + Set(1.0f));
   }
 
-  // log(1 + exp(x)) = max(x, 0) + log1p(exp(-|x|)), 2 ulp; log1p by log with the rounding of 1 + e put back.
+  // log(1 + exp(x)) = max(x, 0) + log1p(exp(-|x|)), 2 ulp; log1p by log with the rounding of 1 + e
+  // put back.
   static Float Softplus(Float x) {
     const Float e = Exp(-Abs(x));
     const Float u = e + Set(1.0f);
@@ -151,7 +156,8 @@ struct Math {
   static Float Sin(Float x) { return SinCos(x, 0); }
   static Float Cos(Float x) { return SinCos(x, 1); }
 
-  // x Phi(x) by the tanh form of Hendrycks and Gimpel 2016; also returns t = tanh(..) for the gradient.
+  // x Phi(x) by the tanh form of Hendrycks and Gimpel 2016; also returns t = tanh(..) for the
+  // gradient.
   static Float GeluTanh(Float x) {
     return Tanh(Set(0.797884561f) * Fma(Set(0.044715f) * x, x * x, x));
   }

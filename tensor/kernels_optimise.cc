@@ -13,7 +13,9 @@ double Power(double base, int64_t exponent) {
   return result;
 }
 
-float Single(double value) { return static_cast<float>(value); }
+float Single(double value) {
+  return static_cast<float>(value);
+}
 
 }  // namespace
 

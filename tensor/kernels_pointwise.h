@@ -1,5 +1,6 @@
-// What happens to one element, written once over a vector type (kernels_math.h says which): activations, unary and binary
-// operations, recurrent cells, optimisers, each with its derivative. Loops are elsewhere.
+// What happens to one element, written once over a vector type (kernels_math.h says which):
+// activations, unary and binary operations, recurrent cells, optimisers, each with its derivative.
+// Loops are elsewhere.
 #pragma once
 
 #include "tensor/kernels.h"
@@ -156,7 +157,8 @@ struct Pointwise {
     *n = M::Tanh(Fma(*r, h_n, *n));
     *new_h = Fma(*z, h - *n, *n);
   }
-  // r z n on entry the activated gates, on return the gradients of the sums of x; d_h_n that of h_n.
+  // r z n on entry the activated gates, on return the gradients of the sums of x; d_h_n that of
+  // h_n.
   static void GruGradient(Float* r, Float* z, Float* n, Float h_n, Float h, Float d_new_h,
                           Float* d_h_n, Float* d_h) {
     const Float d_n = TanhGradient(*n, d_new_h * (Set(1.0f) - *z));
@@ -190,7 +192,8 @@ struct Optimise {
   static Float Set(float value) { return S::Set(value); }
   static Float Fma(Float a, Float b, Float c) { return S::Fma(a, b, c); }
 
-  // Kingma and Ba 2015, algorithm 1, with the corrections folded into two constants; Loshchilov and Hutter 2019 decay.
+  // Kingma and Ba 2015, algorithm 1, with the corrections folded into two constants; Loshchilov and
+  // Hutter 2019 decay.
   static void Adam(const AdamFactors& f, Float gradient, Float* parameter, Float* first,
                    Float* second) {
     const Float g = gradient * Set(f.scale);
@@ -217,8 +220,7 @@ struct Optimise {
     const Float g = Fma(Set(f.weight_decay), *parameter, gradient * Set(f.scale));
     Float direction = g;
     if constexpr (kMomentum) {
-      *momentum =
-          f.first ? g : Fma(Set(f.one_minus_dampening), g, *momentum * Set(f.momentum));
+      *momentum = f.first ? g : Fma(Set(f.one_minus_dampening), g, *momentum * Set(f.momentum));
       direction = f.nesterov ? Fma(Set(f.momentum), *momentum, g) : *momentum;
     }
     *parameter = Fma(Set(-f.learning_rate), direction, *parameter);

@@ -1,15 +1,18 @@
-// The vector type of one lane: the portable level and the reference kernels. fmaf is correctly rounded by definition, so
-// a single lane gives the bits that the wide types give.
+// The vector type of one lane: the portable level and the reference kernels. fmaf is correctly
+// rounded by definition, so a single lane gives the bits that the wide types give.
 #pragma once
 
 #include <cstdint>
+
+#include "tensor/kernels_loops.h"
 
 namespace weft::kernels {
 
 struct Scalar {
   using Float = float;
   using Int = int32_t;
-  static constexpr int kLanes = 1;
+  using Mask = bool;
+  static constexpr int64_t kLanes = 1;
 
   static float Set(float value) { return value; }
   static int32_t SetInt(int32_t value) { return value; }
@@ -17,12 +20,49 @@ struct Scalar {
   static void Store(float* p, float x) { *p = x; }
   static int32_t LoadInt(const int32_t* p) { return *p; }
   static void StoreInt(int32_t* p, int32_t x) { *p = x; }
+  static bool FirstLanes(int64_t count) { return count > 0; }
+  static float LoadMasked(const float* p, bool mask) { return mask ? *p : 0.0f; }
+  static void StoreMasked(float* p, float x, bool mask) {
+    if (mask) *p = x;
+  }
+  static float Keep(float x, bool mask) { return mask ? x : 0.0f; }
+  static float KeepOr(float x, float other, bool mask) { return mask ? x : other; }
   static float Fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
   static float Sqrt(float x) { return __builtin_sqrtf(x); }
   static int32_t Bits(float x) { return __builtin_bit_cast(int32_t, x); }
   static float FromBits(int32_t x) { return __builtin_bit_cast(float, x); }
   static float ToFloat(int32_t x) { return static_cast<float>(x); }
   static bool Any(bool mask) { return mask; }
+  static float MaxLane(float x) { return x; }
+  static float Fold16(const float (&lanes)[16]) { return Fold(lanes); }
+
+  static double SumSquaresBlock(const float* x, int64_t count) {
+    double lanes[16] = {};
+    for (int64_t i = 0; i < count; ++i) lanes[i % 16] += static_cast<double>(x[i]) * x[i];
+    return Fold(lanes);
+  }
+
+  static void Transpose(int64_t rows, int64_t columns, const float* x, int64_t x_stride, float* y,
+                        int64_t y_stride) {
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t c = 0; c < columns; ++c) y[c * y_stride + r] = x[r * x_stride + c];
+    }
+  }
+
+  static constexpr int64_t kMostVectors = 16, kMostRows = 1;
+  static constexpr bool HasShape(int rows, int vectors) { return rows == 1 && vectors == 16; }
+  static TileShape ShapeFor(int64_t, int64_t, bool) { return {.vectors = 16, .rows = 1}; }
+
+ private:
+  template <class T>
+  static T Fold(const T (&lanes)[16]) {
+    T sum[16];
+    for (int i = 0; i < 16; ++i) sum[i] = lanes[i];
+    for (int half = 8; half > 0; half /= 2) {
+      for (int i = 0; i < half; ++i) sum[i] += sum[i + half];
+    }
+    return sum[0];
+  }
 };
 
 }  // namespace weft::kernels

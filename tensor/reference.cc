@@ -16,20 +16,28 @@ constexpr int64_t kBlockRows = 256;
 
 float Activate(Activation activation, float z) {
   switch (activation) {
-    case Activation::kNone: return z;
-    case Activation::kTanh: return Element::Activate<Activation::kTanh>(z);
-    case Activation::kRelu: return Element::Activate<Activation::kRelu>(z);
-    case Activation::kSigmoid: return Element::Activate<Activation::kSigmoid>(z);
+    case Activation::kNone:
+      return z;
+    case Activation::kTanh:
+      return Element::Activate<Activation::kTanh>(z);
+    case Activation::kRelu:
+      return Element::Activate<Activation::kRelu>(z);
+    case Activation::kSigmoid:
+      return Element::Activate<Activation::kSigmoid>(z);
   }
   return z;
 }
 
 float ActivateGradient(Activation activation, float h, float d) {
   switch (activation) {
-    case Activation::kNone: return d;
-    case Activation::kTanh: return Element::ActivateGradient<Activation::kTanh>(h, d);
-    case Activation::kRelu: return Element::ActivateGradient<Activation::kRelu>(h, d);
-    case Activation::kSigmoid: return Element::ActivateGradient<Activation::kSigmoid>(h, d);
+    case Activation::kNone:
+      return d;
+    case Activation::kTanh:
+      return Element::ActivateGradient<Activation::kTanh>(h, d);
+    case Activation::kRelu:
+      return Element::ActivateGradient<Activation::kRelu>(h, d);
+    case Activation::kSigmoid:
+      return Element::ActivateGradient<Activation::kSigmoid>(h, d);
   }
   return d;
 }
@@ -123,7 +131,8 @@ void SumRows(int64_t rows, int64_t columns, const float* x, bool accumulate, flo
     if (!accumulate) y[n] = 0;
     for (int64_t begin = 0; begin < rows; begin += kBlockRows) {
       float sum = 0;
-      for (int64_t b = begin; b < std::min(begin + kBlockRows, rows); ++b) sum += x[b * columns + n];
+      for (int64_t b = begin; b < std::min(begin + kBlockRows, rows); ++b)
+        sum += x[b * columns + n];
       y[n] = begin == 0 && !accumulate ? sum : y[n] + sum;
     }
   }
@@ -165,7 +174,8 @@ void Col2Im(int64_t batch, int64_t channels, int64_t height, int64_t width, int6
         const int64_t oy = y / stride, ox = x / stride;
         if (oy >= out_height || ox >= out_width) continue;
         sum += d_patches[((((b * out_height + oy) * out_width + ox) * channels + c) * kernel + ky) *
-                             kernel + kx];
+                             kernel +
+                         kx];
       }
     }
     d_x[pixel] = sum;

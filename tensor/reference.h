@@ -1,5 +1,6 @@
-// Plain loops in the order of operations that kernels.h promises: every kernel there with the same name and arguments less
-// the context, on one thread, one element at a time. Tests compare the fast kernels with these bit for bit.
+// Plain loops in the order of operations that kernels.h promises: every kernel there with the same
+// name and arguments less the context, on one thread, one element at a time. Tests compare the fast
+// kernels with these bit for bit.
 #pragma once
 
 #include "tensor/kernels.h"

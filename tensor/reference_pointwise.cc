@@ -15,10 +15,14 @@ using Optimise = kernels::Optimise<kernels::Scalar>;
 // Where the element of b lies that meets element `index` of a.
 int64_t PartnerOf(Broadcast broadcast, int64_t columns, int64_t index) {
   switch (broadcast) {
-    case Broadcast::kNone: return index;
-    case Broadcast::kScalar: return 0;
-    case Broadcast::kRow: return index % columns;
-    case Broadcast::kColumn: return index / columns;
+    case Broadcast::kNone:
+      return index;
+    case Broadcast::kScalar:
+      return 0;
+    case Broadcast::kRow:
+      return index % columns;
+    case Broadcast::kColumn:
+      return index / columns;
   }
   return 0;
 }

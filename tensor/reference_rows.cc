@@ -39,7 +39,9 @@ float Maximum(int64_t count, const float* x) {
 
 }  // namespace
 
-float SumAll(int64_t count, const float* x) { return SumTree(count, x); }
+float SumAll(int64_t count, const float* x) {
+  return SumTree(count, x);
+}
 
 double SumSquares(int64_t count, const float* x) {
   std::vector<double> squares(count);

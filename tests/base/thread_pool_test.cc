@@ -1,11 +1,10 @@
 #include "base/thread_pool.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <gtest/gtest.h>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -165,7 +164,9 @@ TEST(ThreadPool, NothingToDoCallsNothing) {
   pool.ParallelForDynamic(0, 1, never);
 }
 
-TEST(ThreadPool, NeedsAtLeastOneThread) { EXPECT_THROW(ThreadPool(0), Error); }
+TEST(ThreadPool, NeedsAtLeastOneThread) {
+  EXPECT_THROW(ThreadPool(0), Error);
+}
 
 }  // namespace
 }  // namespace weft

@@ -1,0 +1,9 @@
+// The portable level: the templates over a vector of one lane.
+#include "tensor/kernels_make_table.h"
+#include "tensor/kernels_scalar.h"
+
+namespace weft::kernels {
+
+constinit const KernelTable kPortableKernels = MakeTable<Scalar>();
+
+}  // namespace weft::kernels

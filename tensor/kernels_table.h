@@ -1,0 +1,120 @@
+// The kernels of one instruction set as plain functions on one thread. kernels*.cc check, split the
+// work over threads and call these; kernels_portable.cc, kernels_avx2.cc and kernels_avx512.cc make
+// one table each from the same templates (kernels_tiles.h, kernels_loops.h and what they include).
+// Ranges and shapes as in kernels.h.
+#pragma once
+
+#include "tensor/kernels.h"
+#include "tensor/kernels_pointwise.h"
+
+namespace weft::kernels {
+
+// y[B,N] = x[B,K] w[K,N] + addend, then an activation, or its derivative at h.
+struct DenseWork {
+  int64_t rows, in, out;
+  const float* x;
+  const float* w;       // panels
+  const float* addend;  // null, or row b at addend + b * addend_stride
+  int64_t addend_stride;
+  Activation activation;
+  const float* h;  // null: apply the activation; else multiply by its derivative
+  float* y;
+};
+
+struct WeightGradientWork {
+  int64_t rows, in, out;
+  const float* x;
+  const float* d_z;
+  bool accumulate;
+  float* d_w;  // panels
+};
+
+// The second operand of a binary gradient, to be summed over what was broadcast.
+struct BinaryWork {
+  Binary op;
+  Broadcast broadcast;
+  int64_t rows, columns;
+  const float* a;
+  const float* b;
+  const float* d_y;
+};
+
+struct KernelTable {
+  // Output tiles are numbered; a range of them is one thread's share. `parallel` asks for enough of
+  // them.
+  int64_t (*dense_tiles)(const DenseWork& work, bool parallel);
+  void (*dense)(const DenseWork& work, bool parallel, int64_t begin, int64_t end);
+  int64_t (*weight_gradient_tiles)(const WeightGradientWork& work);
+  void (*weight_gradient)(const WeightGradientWork& work, int64_t begin, int64_t end);
+  // y[c, r] = x[r, c] of matrices with the given row strides.
+  void (*transpose)(int64_t rows, int64_t columns, const float* x, int64_t x_stride, float* y,
+                    int64_t y_stride);
+
+  void (*activation_gradient)(Activation activation, int64_t count, const float* h,
+                              const float* d_h, float* d_z);
+  void (*unary)(Unary op, int64_t count, const float* x, float* y);
+  void (*unary_gradient)(Unary op, int64_t count, const float* x, const float* y, const float* d_y,
+                         bool accumulate, float* d_x);
+  void (*binary)(Binary op, Broadcast broadcast, int64_t rows, int64_t columns, const float* a,
+                 const float* b, float* y);
+  // The gradient of the first operand; that of the second where nothing was broadcast.
+  void (*binary_gradient_first)(const BinaryWork& work, bool accumulate, float* d_a);
+  void (*binary_gradient_second)(const BinaryWork& work, bool accumulate, float* d_b);
+  // That of a broadcast second operand: the tree sum of `rows` x `columns` as one vector, row sums,
+  // column sums.
+  float (*binary_gradient_sum)(const BinaryWork& work);
+  void (*binary_gradient_sum_last)(const BinaryWork& work, bool accumulate, float* d_b);
+  void (*binary_gradient_sum_rows)(const BinaryWork& work, int64_t begin, int64_t end,
+                                   bool accumulate, float* d_b);
+  void (*affine)(int64_t count, float scale, float shift, const float* x, float* y);
+  void (*clamp)(int64_t count, float low, float high, const float* x, float* y);
+  void (*clamp_gradient)(int64_t count, float low, float high, const float* x, const float* d_y,
+                         bool accumulate, float* d_x);
+
+  float (*sum)(int64_t count, const float* x);
+  double (*sum_squares)(int64_t count, const float* x);
+  void (*sum_last)(int64_t rows, int64_t columns, const float* x, float* y);
+  // Columns [begin, end) of the `columns` that x has.
+  void (*sum_rows)(int64_t rows, int64_t columns, int64_t begin, int64_t end, const float* x,
+                   bool accumulate, float* y);
+  void (*max_last)(int64_t rows, int64_t columns, const float* x, float* y, int64_t* argmax);
+  int64_t (*first_non_finite)(int64_t count, const float* x);
+
+  void (*softmax)(int64_t rows, int64_t columns, const float* x, float* y);
+  void (*softmax_gradient)(int64_t rows, int64_t columns, const float* y, const float* d_y,
+                           bool accumulate, float* d_x);
+  void (*log_softmax)(int64_t rows, int64_t columns, const float* x, float* y);
+  void (*log_softmax_gradient)(int64_t rows, int64_t columns, const float* y, const float* d_y,
+                               bool accumulate, float* d_x);
+  void (*layer_norm)(int64_t rows, int64_t columns, const float* x, const float* gamma,
+                     const float* beta, float epsilon, float* y, float* mean, float* rstd);
+  void (*layer_norm_gradient)(int64_t rows, int64_t columns, const float* x, const float* gamma,
+                              const float* mean, const float* rstd, const float* d_y,
+                              bool accumulate, float* d_x);
+  void (*layer_norm_scale_gradient)(int64_t rows, int64_t columns, int64_t begin, int64_t end,
+                                    const float* x, const float* mean, const float* rstd,
+                                    const float* d_y, float* d_gamma);
+
+  void (*lstm)(int64_t rows, int64_t hidden, const float* gates, const float* c, float* new_c,
+               float* new_h, float* activated);
+  void (*lstm_gradient)(int64_t rows, int64_t hidden, const float* activated, const float* c,
+                        const float* d_new_c, const float* d_new_h, float* d_gates, float* d_c);
+  void (*gru)(int64_t rows, int64_t hidden, const float* x_gates, const float* h_gates,
+              const float* h, float* new_h, float* activated);
+  void (*gru_gradient)(int64_t rows, int64_t hidden, const float* activated, const float* h,
+                       const float* d_new_h, float* d_x_gates, float* d_h_gates, float* d_h);
+
+  void (*adam)(int64_t count, const AdamFactors& factors, const float* gradient, float* parameter,
+               float* first_moment, float* second_moment);
+  void (*rms_prop)(int64_t count, const RmsPropFactors& factors, const float* gradient,
+                   float* parameter, float* square_average, float* momentum_buffer);
+  void (*sgd)(int64_t count, const SgdFactors& factors, const float* gradient, float* parameter,
+              float* momentum_buffer);
+  void (*lerp)(int64_t count, float tau, const float* source, float* target);
+};
+
+extern const KernelTable kPortableKernels;
+extern const KernelTable kAvx2Kernels;
+extern const KernelTable kAvx512Kernels;
+
+}  // namespace weft::kernels
