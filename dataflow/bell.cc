@@ -2,18 +2,30 @@
 
 #include <cerrno>
 #include <cstring>
+#include <linux/futex.h>
 #include <poll.h>
 #include <string>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/check.h"
 
 namespace weft {
+namespace {
+
+// The system call itself: the semaphores and atomic waits of this compiler's library can miss a
+// wake-up (its bug 104928).
+void Futex(std::atomic<uint32_t>* word, int operation, uint32_t value) {
+  static_assert(sizeof(*word) == sizeof(uint32_t));
+  syscall(SYS_futex, word, operation, value, nullptr, nullptr, 0);
+}
+
+}  // namespace
 
 void RunnerBell::Ring() {
   epoch_.fetch_add(1, std::memory_order_seq_cst);
-  if (sleeping_.load(std::memory_order_seq_cst)) epoch_.notify_one();
+  if (sleeping_.load(std::memory_order_seq_cst)) Futex(&epoch_, FUTEX_WAKE_PRIVATE, 1);
 }
 
 void RunnerBell::Wait(uint32_t seen) {
@@ -24,7 +36,8 @@ void RunnerBell::Wait(uint32_t seen) {
 #endif
   }
   sleeping_.store(true, std::memory_order_seq_cst);
-  while (epoch() == seen) epoch_.wait(seen, std::memory_order_seq_cst);
+  while (epoch() == seen)
+    Futex(&epoch_, FUTEX_WAIT_PRIVATE, seen);  // returns at once when it differs
   sleeping_.store(false, std::memory_order_relaxed);
 }
 

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/log.h"
+#include "base/text.h"
 #include "dataflow/coordinator.h"
 
 namespace weft {
@@ -153,6 +155,8 @@ void Coordinator::WatchForStall() {
   if (reported_ || now - last_progress_ < std::chrono::duration<double>(options_.stall_seconds))
     return;
   reported_ = true;
+  LogWarn("nothing has moved for " + HumanSeconds(options_.stall_seconds) +
+          "; who waits for whom:" + engine_->Describe());
 }
 
 RunResult Run(const FragmentGraph& graph, const Placement& placement, const RuntimeOptions& options,

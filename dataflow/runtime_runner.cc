@@ -1,5 +1,6 @@
+#include <condition_variable>
 #include <exception>
-#include <semaphore>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -16,29 +17,40 @@ class Baton {
       : action_(std::move(action)), thread_([this, context] { Loop(context); }) {}
   ~Baton() {
     ending_ = true;
-    to_thread_.release();
+    Give(Holder::kThread);
     thread_.join();
   }
 
   // Passes the baton; true when the action ended, false when it waits. Rethrows what it threw.
   bool Pass() {
     ended_ = false;
-    to_thread_.release();
-    to_runner_.acquire();
+    Give(Holder::kThread);
+    Await(Holder::kRunner);
     if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
     return ended_;
   }
   // On the thread, inside the action: gives the baton back until it is passed again.
   void Yield() {
-    to_runner_.release();
-    to_thread_.acquire();
+    Give(Holder::kRunner);
+    Await(Holder::kThread);
   }
 
  private:
+  enum class Holder { kRunner, kThread };
+
+  void Give(Holder to) {
+    const std::lock_guard lock(mutex_);
+    holder_ = to;
+    changed_.notify_one();
+  }
+  void Await(Holder me) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this, me] { return holder_ == me; });
+  }
   void Loop(const Context& context) {
     const ContextScope scope(context);
     while (true) {
-      to_thread_.acquire();
+      Await(Holder::kThread);
       if (ending_) return;
       try {
         action_();
@@ -46,12 +58,14 @@ class Baton {
         error_ = std::current_exception();
       }
       ended_ = true;
-      to_runner_.release();
+      Give(Holder::kRunner);
     }
   }
 
   const std::function<void()> action_;
-  std::binary_semaphore to_thread_{0}, to_runner_{0};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Holder holder_ = Holder::kRunner;  // guarded by mutex_; the holder alone touches what follows
   bool ending_ = false, ended_ = false;
   std::exception_ptr error_;
   std::thread thread_;
