@@ -22,7 +22,7 @@ namespace {
 constexpr int kClasses = 136;       // up to 2^40 bytes
 constexpr int kLocalClasses = 44;   // up to 256 KiB: these have lists per thread
 constexpr int64_t kLocalBytes = 4 << 20;    // that one thread keeps before it shares
-constexpr int64_t kSharedBytes = 16 << 20;  // that the shared lists may keep, or the peak in use if that is more
+constexpr int64_t kSharedBytes = 8 << 20;  // that the shared lists may keep beyond the peak in use
 constexpr int64_t kHugePage = 2 << 20;
 constexpr int32_t kBatch = 16;  // blocks moved from the shared to a local list at once
 
@@ -140,7 +140,7 @@ Storage* FromSystem(int size_class) {
 // With the mutex held. When the lists are full, what lies in them longer makes room.
 void PushShared(Storage* storage) {
   const int64_t bytes = BlockBytes(storage->size_class);
-  if (shared.cached + bytes > std::max(kSharedBytes, shared.peak)) {
+  if (shared.cached + bytes > shared.peak + kSharedBytes) {
     for (FreeList& list : shared.lists) {
       while (list.head != nullptr) ToSystem(list.Pop());
     }

@@ -107,6 +107,7 @@ class TapeRecord {
   std::span<const int32_t> InputsOf(const Node& node) const {
     return std::span(inputs_).subspan(static_cast<size_t>(node.first_input), static_cast<size_t>(node.inputs));
   }
+  int32_t saved_count() const { return static_cast<int32_t>(saved_.size()); }
   const Tensor& saved(int32_t index) const { return saved_[static_cast<size_t>(index)]; }
   const std::array<float, 2>& numbers(int32_t node) const { return numbers_[static_cast<size_t>(node)]; }
   const Tensor& ValueTensor(int32_t value) const {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kFillInteger = -4242;  // what uninitialised integers hold in debug builds
 
-int64_t RoundedColumns(int64_t n) { return (n + 15) / 16 * 16; }
+int64_t RoundedTo16(int64_t n) { return (n + 15) / 16 * 16; }
 
 int64_t Stored(const Shape& shape, Layout layout) {
   return layout == Layout::kPanels ? PanelElements(shape.dim(0), shape.dim(1)) : shape.elements();
@@ -154,7 +154,7 @@ std::string Shape::ToString() const {
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << shape.ToString(); }
 
-int64_t PanelElements(int64_t k, int64_t n) { return k * RoundedColumns(n); }
+int64_t PanelElements(int64_t k, int64_t n) { return k * RoundedTo16(n); }
 
 Tensor::Tensor(const Tensor& other)
     : storage_(other.storage_),
@@ -325,7 +325,7 @@ void Tensor::CopyFrom(const Tensor& other) {
 
 void Tensor::Fill(double value) {
   const int64_t columns = layout_ == Layout::kPanels ? shape_.dim(1) : 0;
-  if (columns == RoundedColumns(columns)) {
+  if (columns == RoundedTo16(columns)) {
     FillElements(dtype_, data_, stored_elements(), value);
   } else {
     // Padding stays zero.
@@ -342,6 +342,24 @@ bool Tensor::unique() const {
 void Tensor::MarkWritten() {
   if (storage_ == nullptr) return;
   storage_->version.fetch_add(1, std::memory_order_relaxed);
+}
+
+Tensor JoinMemory(std::span<Tensor* const> tensors) {
+  int64_t total = 0;
+  for (const Tensor* tensor : tensors) {
+    WEFT_CHECK(tensor->defined() && tensor->dtype() == DType::kFloat32) << "JoinMemory wants f32 tensors";
+    total += RoundedTo16(tensor->stored_elements());
+  }
+  Tensor block = Tensor::Zeros({total});
+  int64_t offset = 0;
+  for (Tensor* tensor : tensors) {
+    Tensor part = block.Part(offset, tensor->shape(), tensor->layout());
+    part.CopyFrom(*tensor);
+    part.SetNode(tensor->tape(), tensor->node());
+    offset += RoundedTo16(tensor->stored_elements());
+    *tensor = std::move(part);
+  }
+  return block;
 }
 
 }  // namespace weft

@@ -205,6 +205,10 @@ class Tensor {
   uint64_t tape_ = 0;
 };
 
+// Moves f32 tensors that own their memory into one block [n], each at the next multiple of 16 elements, zero between them;
+// the handles become parts of it and stay on their tape. Other handles to the old memory keep it.
+Tensor JoinMemory(std::span<Tensor* const> tensors);
+
 // Bytes that the allocator holds, in use and cached, over all threads; and the number of times it asked the system
 // since the process began (tests count that a training step asks for none).
 struct AllocatorStatistics {
