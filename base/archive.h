@@ -18,21 +18,26 @@ class Writer {
   template <class T>
     requires std::is_trivially_copyable_v<T>
   void Write(const T& value) {
-    const auto* bytes = reinterpret_cast<const uint8_t*>(&value);
-    bytes_.insert(bytes_.end(), bytes, bytes + sizeof(T));
+    Append(&value, sizeof(T));
   }
   template <class T>
     requires std::is_trivially_copyable_v<T>
   void Write(std::span<const T> values) {
     Write<uint64_t>(values.size());
-    const auto* bytes = reinterpret_cast<const uint8_t*>(values.data());
-    bytes_.insert(bytes_.end(), bytes, bytes + values.size_bytes());
+    Append(values.data(), values.size_bytes());
   }
   void Write(const std::string& text) { Write(std::span<const char>(text)); }
 
   const std::vector<uint8_t>& bytes() const { return bytes_; }
 
  private:
+  void Append(const void* data, size_t size) {
+    if (size == 0) return;
+    const size_t begin = bytes_.size();
+    bytes_.resize(begin + size);
+    std::memcpy(bytes_.data() + begin, data, size);
+  }
+
   std::vector<uint8_t> bytes_;
 };
 

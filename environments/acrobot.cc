@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "environments/numpy_power.h"
 #include "environments/register_environment.h"
 
 namespace weft {
@@ -28,11 +29,12 @@ State Derivative(const State& state, double torque) {
   const double d1 = kCenter * kCenter + (1 + kCenter * kCenter + 2 * kCenter * cosine2) + 1 + 1;
   const double d2 = (kCenter * kCenter + kCenter * cosine2) + 1;
   const double phi2 = kCenter * kGravity * std::cos(angle1 + angle2 - kPi / 2);
-  const double phi1 = -kCenter * (speed2 * speed2) * sine2 - 2 * kCenter * speed2 * speed1 * sine2 +
+  const double phi1 = -kCenter * NumpySquare(speed2) * sine2 -
+                      2 * kCenter * speed2 * speed1 * sine2 +
                       (kCenter + 1) * kGravity * std::cos(angle1 - kPi / 2) + phi2;
   const double acceleration2 =
-      (torque + d2 / d1 * phi1 - kCenter * (speed1 * speed1) * sine2 - phi2) /
-      (kCenter * kCenter + 1 - d2 * d2 / d1);
+      (torque + d2 / d1 * phi1 - kCenter * NumpySquare(speed1) * sine2 - phi2) /
+      (kCenter * kCenter + 1 - NumpySquare(d2) / d1);
   const double acceleration1 = -(d2 * acceleration2 + phi1) / d1;
   return {speed1, speed2, acceleration1, acceleration2};
 }

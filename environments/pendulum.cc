@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "environments/numpy_power.h"
 #include "environments/register_environment.h"
 
 namespace weft {
@@ -56,14 +57,14 @@ class Pendulum final : public Environment {
   void Step(ActionRow action, Rng&, StepRow out) override {
     const auto [angle, speed] = state_;
     const double torque = std::clamp(action.real(), -kMaxTorque, kMaxTorque);
-    double push = 3.0 * torque, effort = 0.001 * (torque * torque);
+    double push = 3.0 * torque, effort = 0.001 * NumpySquare(torque);
     if (action.dtype() == DType::kFloat32) {
       const auto u = static_cast<float>(torque);
       push = 3.0f * u;
       effort = 0.001f * (u * u);
     }
     const double wrapped = Wrap(angle);
-    const double cost = wrapped * wrapped + 0.1 * (speed * speed) + effort;
+    const double cost = NumpySquare(wrapped) + 0.1 * NumpySquare(speed) + effort;
     const double free_speed = speed + (3 * g_ / 2 * std::sin(angle) + push) * kTimeStep;
     const double next_speed = std::clamp(free_speed, -kMaxSpeed, kMaxSpeed);
     state_ = {angle + next_speed * kTimeStep, next_speed};

@@ -1,0 +1,52 @@
+#include "environments/asset.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include "base/check.h"
+#include "base/file.h"
+#include "base/text.h"
+
+namespace weft {
+namespace {
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::vector<std::string> Folders() {
+  std::vector<std::string> folders;
+  if (const std::string folder = Variable("WEFT_ASSETS"); !folder.empty())
+    folders.push_back(folder);
+  std::string cache = Variable("XDG_CACHE_HOME");
+  if (cache.empty()) cache = Variable("HOME") + "/.cache";
+  folders.push_back(cache + "/weft/gymnasium-1.4.0/assets");
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (!error) folders.push_back(program.parent_path().parent_path() / "share/weft/assets");
+  return folders;
+}
+
+}  // namespace
+
+std::string AssetPath(const std::string& name) {
+  std::vector<std::string> places;
+  if (name.starts_with("/") || name.starts_with(".")) {
+    places = {name};
+  } else if (name.starts_with("~")) {
+    places = {Variable("HOME") + name.substr(1)};
+  } else {
+    for (const std::string& folder : Folders()) places.push_back(folder + "/" + name);
+  }
+  for (const std::string& place : places) {
+    if (FileExists(place)) return place;
+  }
+  throw Error(ErrorCode::kUnavailable,
+              "there is no model file " + Join(places, " nor ") +
+                  ": ./weft fetches the standard ones, WEFT_ASSETS names their folder");
+}
+
+}  // namespace weft

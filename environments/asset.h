@@ -1,0 +1,15 @@
+// Model files that come with other packages and are fetched on first use (Gymnasium's MuJoCo XML).
+#pragma once
+
+#include <string>
+
+namespace weft {
+
+// The path of a model file. A name that begins with '/', '.' or '~' is a path of the user's own;
+// any other is looked up in the folder that the environment variable WEFT_ASSETS names, weft's
+// cache (${XDG_CACHE_HOME:-~/.cache}/weft/ gymnasium-1.4.0/assets) and the installed
+// share/weft/assets, in this order. Throws Error(kUnavailable) naming the places when it is
+// nowhere.
+std::string AssetPath(const std::string& name);
+
+}  // namespace weft

@@ -1,0 +1,139 @@
+#include "environments/mujoco_simulation.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mujoco/mujoco.h>
+#include <mutex>
+#include <vector>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "environments/asset.h"
+
+namespace weft {
+namespace {
+
+constexpr int kMaxWarnings = 10;  // shown in a process: a diverging simulation warns at every step
+std::atomic<int> warnings{0};
+thread_local bool loading = false;  // the warnings of a model file are collected, not logged
+thread_local std::string load_warnings;
+
+// MuJoCo's own handler would write MUJOCO_LOG.TXT into the working folder and end the process after
+// an error. An exception may pass through: libmujoco is C with unwind tables, and the simulation it
+// leaves is not used again.
+void HandleMessage(const mjLogMessage* message) {
+  if (message->level == mjLOG_ERROR) {
+    throw Error(ErrorCode::kInternal, std::string("MuJoCo: ") + message->subject);
+  }
+  if (message->level != mjLOG_WARNING) return;
+  if (loading) {
+    load_warnings += std::string(message->subject) + "; ";
+  } else if (const int count = ++warnings; count <= kMaxWarnings) {
+    LogWarn("MuJoCo: " + std::string(message->subject) +
+            (count == kMaxWarnings ? " (further warnings of MuJoCo are not shown)" : ""));
+  }
+}
+
+// Shared models by path, for the life of the process.
+const mjModel* LoadModel(const std::string& xml_file) {
+  static auto& mutex = *new std::mutex;
+  static auto& models = *new std::map<std::string, const mjModel*>;
+  const std::string path = AssetPath(xml_file);
+  const std::lock_guard lock(mutex);
+  const mjModel*& model = models[path];
+  if (model != nullptr) return model;
+  mju_setLogHandler(HandleMessage);
+  char problem[1024] = "";
+  loading = true;
+  load_warnings.clear();
+  try {
+    model = mj_loadXML(path.c_str(), nullptr, problem, sizeof(problem));
+  } catch (const Error& error) {
+    loading = false;
+    throw Error(ErrorCode::kConfig, path + ": " + error.message());
+  }
+  loading = false;
+  if (model == nullptr) throw Error(ErrorCode::kConfig, path + ": " + problem);
+  // The standard files warn of attributes that a later MuJoCo will drop; only the user's own are
+  // worth a word.
+  if (!load_warnings.empty() && path == xml_file) LogWarn(path + ": " + load_warnings);
+  return model;
+}
+
+std::span<const double> View(const mjtNum* values, mjtSize count) {
+  return {values, static_cast<size_t>(count)};
+}
+
+}  // namespace
+
+void MujocoSimulation::FreeData::operator()(mjData_* data) const {
+  mj_deleteData(data);
+}
+
+MujocoSimulation::MujocoSimulation(const std::string& xml_file)
+    : model_(LoadModel(xml_file)), data_(mj_makeData(model_)) {
+  WEFT_CHECK(data_ != nullptr) << "MuJoCo has no memory for " << xml_file;
+}
+
+int64_t MujocoSimulation::nq() const {
+  return model_->nq;
+}
+int64_t MujocoSimulation::nv() const {
+  return model_->nv;
+}
+int64_t MujocoSimulation::nu() const {
+  return model_->nu;
+}
+double MujocoSimulation::timestep() const {
+  return model_->opt.timestep;
+}
+std::span<const double> MujocoSimulation::control_range() const {
+  return View(model_->actuator_ctrlrange, 2 * model_->nu);
+}
+std::span<const double> MujocoSimulation::initial_position() const {
+  return View(model_->qpos0, model_->nq);
+}
+std::span<const double> MujocoSimulation::body_mass() const {
+  return View(model_->body_mass, model_->nbody);
+}
+std::span<const double> MujocoSimulation::position() const {
+  return View(data_->qpos, model_->nq);
+}
+std::span<const double> MujocoSimulation::velocity() const {
+  return View(data_->qvel, model_->nv);
+}
+
+void MujocoSimulation::Reset(std::span<const double> position, std::span<const double> velocity) {
+  WEFT_CHECK(std::ssize(position) == nq() && std::ssize(velocity) == nv())
+      << "a state of " << position.size() << " + " << velocity.size() << " numbers for a model of "
+      << nq() << " + " << nv();
+  mj_resetData(model_, data_.get());
+  std::copy(position.begin(), position.end(), data_->qpos);
+  std::copy(velocity.begin(), velocity.end(), data_->qvel);
+  mj_forward(model_, data_.get());
+}
+
+void MujocoSimulation::Step(std::span<const double> control, int64_t steps) {
+  WEFT_CHECK(std::ssize(control) == nu())
+      << control.size() << " controls for " << nu() << " actuators";
+  std::copy(control.begin(), control.end(), data_->ctrl);
+  for (int64_t i = 0; i < steps; ++i) mj_step(model_, data_.get());
+}
+
+void MujocoSimulation::Save(Writer& out) const {
+  std::vector<double> state(static_cast<size_t>(mj_stateSize(model_, mjSTATE_INTEGRATION)));
+  mj_getState(model_, data_.get(), state.data(), mjSTATE_INTEGRATION);
+  out.Write(std::span<const double>(state));
+}
+
+void MujocoSimulation::Load(Reader& in) {
+  const std::vector<double> state = in.ReadVector<double>();
+  if (std::ssize(state) != mj_stateSize(model_, mjSTATE_INTEGRATION)) {
+    throw Error(ErrorCode::kCorrupt, "the saved state is that of another MuJoCo model");
+  }
+  mj_resetData(model_, data_.get());
+  mj_setState(model_, data_.get(), state.data(), mjSTATE_INTEGRATION);
+}
+
+}  // namespace weft

@@ -1,0 +1,57 @@
+// One MuJoCo simulation: a model, which all simulations of a file share, and its own data. Hides
+// MuJoCo's C API, which is used in mujoco_simulation.cc alone. MuJoCo's errors become
+// Error(kInternal); its warnings go to the log.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/archive.h"
+
+struct mjModel_;
+struct mjData_;
+
+namespace weft {
+
+class MujocoSimulation {
+ public:
+  // xml_file as in asset.h. The model is loaded on first use and lives as long as the process.
+  // Throws Error(kUnavailable) when there is no such file and Error(kConfig) when MuJoCo refuses
+  // it.
+  explicit MujocoSimulation(const std::string& xml_file);
+
+  // Sizes and constants of the model.
+  int64_t nq() const;                                // coordinates of position
+  int64_t nv() const;                                // of velocity
+  int64_t nu() const;                                // controls
+  double timestep() const;                           // s
+  std::span<const double> control_range() const;     // [nu, 2]: low, high
+  std::span<const double> initial_position() const;  // [nq]; initial velocities are 0
+  std::span<const double> body_mass() const;         // [nbody], kg
+
+  // The state of now.
+  std::span<const double> position() const;  // [nq]
+  std::span<const double> velocity() const;  // [nv]
+
+  // Clears all data (warm starts, controls, contact forces), takes over the state and computes what
+  // depends on it.
+  void Reset(std::span<const double> position, std::span<const double> velocity);
+  // Applies the control [nu] for `steps` steps.
+  void Step(std::span<const double> control, int64_t steps);
+
+  // Exact: continues bit for bit, warm start of the solver included.
+  void Save(Writer& out) const;
+  void Load(Reader& in);
+
+ private:
+  struct FreeData {
+    void operator()(mjData_* data) const;
+  };
+
+  const mjModel_* model_;
+  std::unique_ptr<mjData_, FreeData> data_;
+};
+
+}  // namespace weft

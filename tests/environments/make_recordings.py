@@ -1,0 +1,111 @@
+"""Writes tests/data/environments/*.safetensors: short recordings of Gymnasium 1.4.0 in the form that verify reads.
+
+Needs gymnasium==1.4.0, mujoco==3.17.0 and numpy. Actions are float32, as Gymnasium's action spaces sample them, so the
+recordings hold the float32 arithmetic that NumPy applies to them; the real reference files use float64 actions.
+"""
+
+import json
+import os
+import struct
+
+import gymnasium
+import numpy as np
+
+FOLDER = os.path.join(os.path.dirname(__file__), "..", "data", "environments")
+DTYPES = {"float64": "F64", "float32": "F32", "int64": "I64", "uint8": "U8"}
+
+
+def write(name, tensors, metadata):
+    header, data = {"__metadata__": metadata}, b""
+    for key, value in sorted(tensors.items()):
+        value = np.ascontiguousarray(value)
+        header[key] = {
+            "dtype": DTYPES[str(value.dtype)],
+            "shape": list(value.shape),
+            "data_offsets": [len(data), len(data) + value.nbytes],
+        }
+        data += value.tobytes()
+    text = json.dumps(header).encode()
+    with open(os.path.join(FOLDER, name + ".safetensors"), "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data)
+
+
+def classic(name, env_id, episodes=4, steps=40, **kwargs):
+    env = gymnasium.make(env_id, **kwargs).unwrapped
+    rows = {key: [] for key in ("action", "obs", "reward", "state", "terminated")}
+    offset, start = [0], []
+    rng = np.random.default_rng(1)
+    env.action_space.seed(1)
+    for episode in range(episodes):
+        env.reset(seed=episode)
+        env.state = np.asarray(env.state).astype(np.float32)  # what SetState takes over exactly
+        if env_id != "MountainCarContinuous-v0":
+            env.state = env.state.astype(np.float64)
+        start.append(np.asarray(env.state, np.float64))
+        for _ in range(steps):
+            action = env.action_space.sample()
+            if hasattr(env.action_space, "low"):
+                action = (2 * action).astype(np.float32)  # half of them are clipped
+            obs, reward, terminated, _, _ = env.step(action)
+            rows["action"].append(action)
+            rows["obs"].append(obs)
+            rows["reward"].append(reward)
+            rows["state"].append(np.asarray(env.state, np.float64))
+            rows["terminated"].append(terminated)
+            if terminated:
+                break
+        offset.append(len(rows["reward"]))
+    tensors = {
+        "ep.action": np.array(rows["action"]),
+        "ep.obs": np.array(rows["obs"], np.float32),
+        "ep.reward": np.array(rows["reward"], np.float64),
+        "ep.state": np.array(rows["state"]),
+        "ep.terminated": np.array(rows["terminated"], np.uint8),
+        "ep.offset": np.array(offset, np.int64),
+        "ep.start_state": np.array(start),
+    }
+    write(name, tensors, {"env": env_id, "kwargs": json.dumps(kwargs)})
+
+
+def mujoco(name, env_id, rollouts=2, steps=20, **kwargs):
+    import mujoco as library
+
+    env = gymnasium.make(env_id, **kwargs).unwrapped
+    rows = {key: [] for key in ("action", "obs", "reward", "terminated", "next_qpos", "next_qvel")}
+    offset, qpos, qvel, start_obs = [0], [], [], []
+    env.action_space.seed(1)
+    for rollout in range(rollouts):
+        obs, _ = env.reset(seed=rollout)
+        qpos.append(env.data.qpos.copy())
+        qvel.append(env.data.qvel.copy())
+        library.mj_resetData(env.model, env.data)
+        env.set_state(qpos[-1], qvel[-1])
+        start_obs.append(obs)
+        for _ in range(steps):
+            action = env.action_space.sample()
+            obs, reward, terminated, _, _ = env.step(action)
+            rows["action"].append(action)
+            rows["obs"].append(obs)
+            rows["reward"].append(reward)
+            rows["terminated"].append(terminated)
+            rows["next_qpos"].append(env.data.qpos.copy())
+            rows["next_qvel"].append(env.data.qvel.copy())
+            if terminated:
+                break
+        offset.append(len(rows["reward"]))
+    tensors = {"rollout." + key: np.array(value) for key, value in rows.items()}
+    tensors["rollout.terminated"] = tensors["rollout.terminated"].astype(np.uint8)
+    tensors["rollout.offset"] = np.array(offset, np.int64)
+    tensors["rollout.start_qpos"] = np.array(qpos)
+    tensors["rollout.start_qvel"] = np.array(qvel)
+    tensors["rollout.start_obs"] = np.array(start_obs)
+    write(name, tensors, {"env": env_id, "kwargs": json.dumps(kwargs)})
+
+
+os.makedirs(FOLDER, exist_ok=True)
+classic("cartpole_sutton_barto", "CartPole-v1", sutton_barto_reward=True)
+classic("pendulum_f32", "Pendulum-v1", g=9.81)
+classic("mountaincarcontinuous_f32", "MountainCarContinuous-v0", goal_velocity=0.01)
+classic("acrobot", "Acrobot-v1", episodes=2, steps=20)
+mujoco("halfcheetah_f32", "HalfCheetah-v5", ctrl_cost_weight=0.2, frame_skip=3)
+mujoco("hopper_f32", "Hopper-v5")
