@@ -39,6 +39,9 @@ void OptimizerConfig::Check() const {
   if (name == "adam" && weight_decay > 0) {
     throw ConfigProblem("weight_decay", "adam has no weight decay: take adamw");
   }
+  if (beta1 >= 1 || beta2 >= 1) {
+    throw ConfigProblem(beta1 >= 1 ? "beta1" : "beta2", "must be below 1");
+  }
   if (nesterov && (name != "sgd" || momentum <= 0)) {
     throw ConfigProblem("nesterov", "needs sgd with momentum above 0");
   }
@@ -85,42 +88,42 @@ double Optimizer::Step(std::span<const Tensor> gradients, double learning_rate, 
   const double norm = std::sqrt(sum);
   const double scale = std::min(1.0, max_norm / (norm + kClipEpsilon));
   ++steps_;
+  beta1_power_ = kernels::Power(config_.beta1, steps_);
+  beta2_power_ = kernels::Power(config_.beta2, steps_);
   for (size_t i = 0; i < gradients.size(); ++i) {
-    StepOne(i, gradients[i], static_cast<float>(learning_rate), static_cast<float>(scale));
+    StepOne(i, gradients[i], learning_rate, scale);
     parameters_[i].tensor->MarkWritten();
   }
   return norm;
 }
 
-void Optimizer::StepOne(size_t index, const Tensor& gradient, float learning_rate, float scale) {
+void Optimizer::StepOne(size_t index, const Tensor& gradient, double learning_rate, double scale) {
   const Context& context = CurrentContext();
   const int64_t count = gradient.stored_elements();
   const float* d = gradient.data<float>().data();
   float* parameter = parameters_[index].tensor->data<float>().data();
   float* first = first_.empty() ? nullptr : first_[index].data<float>().data();
   float* second = second_.empty() ? nullptr : second_[index].data<float>().data();
-  const auto momentum = static_cast<float>(config_.momentum);
-  const auto epsilon = static_cast<float>(config_.epsilon);
-  const auto weight_decay = static_cast<float>(config_.weight_decay);
   switch (kind_) {
     case Kind::kAdam:
       kernels::Adam(context, count,
                     {.learning_rate = learning_rate,
-                     .beta1 = static_cast<float>(config_.beta1),
-                     .beta2 = static_cast<float>(config_.beta2),
-                     .epsilon = epsilon,
-                     .weight_decay = weight_decay,
-                     .step = steps_,
+                     .beta1 = config_.beta1,
+                     .beta2 = config_.beta2,
+                     .epsilon = config_.epsilon,
+                     .weight_decay = config_.weight_decay,
+                     .beta1_power = beta1_power_,
+                     .beta2_power = beta2_power_,
                      .gradient_scale = scale},
                     d, parameter, first, second);
       return;
     case Kind::kRmsProp:
       kernels::RmsProp(context, count,
                        {.learning_rate = learning_rate,
-                        .alpha = static_cast<float>(config_.alpha),
-                        .epsilon = epsilon,
-                        .momentum = momentum,
-                        .weight_decay = weight_decay,
+                        .alpha = config_.alpha,
+                        .epsilon = config_.epsilon,
+                        .momentum = config_.momentum,
+                        .weight_decay = config_.weight_decay,
                         .gradient_scale = scale,
                         .epsilon_inside = config_.epsilon_inside},
                        d, parameter, second, first);
@@ -128,9 +131,9 @@ void Optimizer::StepOne(size_t index, const Tensor& gradient, float learning_rat
     case Kind::kSgd:
       kernels::Sgd(context, count,
                    {.learning_rate = learning_rate,
-                    .momentum = momentum,
+                    .momentum = config_.momentum,
                     .dampening = 0,
-                    .weight_decay = weight_decay,
+                    .weight_decay = config_.weight_decay,
                     .gradient_scale = scale,
                     .nesterov = config_.nesterov,
                     .first = steps_ == 1},

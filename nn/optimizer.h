@@ -52,7 +52,7 @@ class Optimizer {
 
  private:
   enum class Kind : uint8_t { kAdam, kRmsProp, kSgd };
-  void StepOne(size_t index, const Tensor& gradient, float learning_rate, float scale);
+  void StepOne(size_t index, const Tensor& gradient, double learning_rate, double scale);
   std::vector<NamedParameter> StateEntries();
 
   OptimizerConfig config_;
@@ -62,6 +62,7 @@ class Optimizer {
   std::vector<Tensor>
       second_;  // Adam's second moment, RMSProp's square average; empty when not used
   int64_t steps_ = 0;
+  double beta1_power_ = 1, beta2_power_ = 1;  // of the step being made
 };
 
 }  // namespace weft

@@ -165,13 +165,16 @@ void Col2Im(const Context& context, int64_t batch, int64_t channels, int64_t hei
 void SwapLastTwo(const Context& context, int64_t batch, int64_t a, int64_t b, const float* x,
                  float* y);
 
-// Optimisers, elementwise and in place, in torch's order of operations. step counts from 1.
+// Optimisers, elementwise and in place, in torch's order of operations.
 // gradient_scale is the factor of the global-norm clip; the gradient is multiplied by it first.
 struct AdamStep {
   double learning_rate, beta1, beta2, epsilon, weight_decay;  // decoupled decay (AdamW) when > 0
-  int64_t step;
+  // beta1 and beta2 to the number of steps, this one counted: by the caller, once for all tensors.
+  double beta1_power, beta2_power;
   double gradient_scale = 1;
 };
+// By squaring: the bits of pow differ between C libraries. exponent >= 0.
+double Power(double base, int64_t exponent);
 void Adam(const Context& context, int64_t count, const AdamStep& step, const float* gradient,
           float* parameter, float* first_moment, float* second_moment);
 struct RmsPropStep {

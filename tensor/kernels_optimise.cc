@@ -3,7 +3,12 @@
 namespace weft::kernels {
 namespace {
 
-// By squaring: the bits of pow differ between C libraries.
+float Single(double value) {
+  return static_cast<float>(value);
+}
+
+}  // namespace
+
 double Power(double base, int64_t exponent) {
   double result = 1;
   for (; exponent > 0; exponent >>= 1) {
@@ -13,12 +18,6 @@ double Power(double base, int64_t exponent) {
   return result;
 }
 
-float Single(double value) {
-  return static_cast<float>(value);
-}
-
-}  // namespace
-
 AdamFactors FactorsOf(const AdamStep& step) {
   return {.scale = Single(step.gradient_scale),
           .one_minus_beta1 = Single(1 - step.beta1),
@@ -26,8 +25,8 @@ AdamFactors FactorsOf(const AdamStep& step) {
           .one_minus_beta2 = Single(1 - step.beta2),
           .epsilon = Single(step.epsilon),
           .keep = Single(1 - step.learning_rate * step.weight_decay),
-          .step_size = Single(step.learning_rate / (1 - Power(step.beta1, step.step))),
-          .root_scale = Single(1 / __builtin_sqrt(1 - Power(step.beta2, step.step)))};
+          .step_size = Single(step.learning_rate / (1 - step.beta1_power)),
+          .root_scale = Single(1 / __builtin_sqrt(1 - step.beta2_power))};
 }
 
 RmsPropFactors FactorsOf(const RmsPropStep& step) {

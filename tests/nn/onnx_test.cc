@@ -129,7 +129,7 @@ void ExpectOnnxRuntimeAgrees(const OnnxGraph& graph, const TensorMap& values, do
                            testing::UnitTest::GetInstance()->current_test_info()->name();
   WriteFileAtomic(base + ".onnx", graph.ToBytes());
   WriteSafetensors(base + ".safetensors", values);
-  const std::string script = std::filesystem::path(__FILE__).parent_path() / "onnx_check.py";
+  const std::string script = std::string(WEFT_TEST_DATA) + "/onnx_check.py";
   const std::string command = std::string(python ? python : "python3") + " " + script + " " + base +
                               ".onnx " + base + ".safetensors " + std::to_string(tolerance);
   const int result = std::system(command.c_str());

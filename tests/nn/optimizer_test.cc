@@ -147,6 +147,9 @@ TEST(Optimizer, ConfigRefusesWhatWouldBeIgnored) {
   OptimizerConfig config = Named("adam");
   config.weight_decay = 0.1;
   EXPECT_THROW(config.Check(), ConfigProblem);
+  config = Named("adam");
+  config.beta2 = 1;
+  EXPECT_THROW(config.Check(), ConfigProblem);
   config = Named("rmsprop");
   config.nesterov = true;
   EXPECT_THROW(config.Check(), ConfigProblem);

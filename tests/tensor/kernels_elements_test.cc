@@ -258,7 +258,8 @@ TEST_P(OptimiserCounts, AdamHasTheBitsOfTheReference) {
                                  .beta2 = 0.999,
                                  .epsilon = 1e-5,
                                  .weight_decay = 0.01,
-                                 .step = n,
+                                 .beta1_power = kernels::Power(0.9, n),
+                                 .beta2_power = kernels::Power(0.999, n),
                                  .gradient_scale = 0.7};
     context ? kernels::Adam(*context, count, step, g.data(), p, m, v)
             : reference::Adam(count, step, g.data(), p, m, v);
@@ -326,7 +327,8 @@ TEST(Adam, FollowsThePaper) {
                    .beta2 = 0.999,
                    .epsilon = 1e-8,
                    .weight_decay = 0,
-                   .step = n},
+                   .beta1_power = kernels::Power(0.9, n),
+                   .beta2_power = kernels::Power(0.999, n)},
                   &gradient, &p, &m, &v);
     want_m = 0.9 * want_m + 0.1 * g;
     want_v = 0.999 * want_v + 0.001 * g * g;
