@@ -165,9 +165,8 @@ ReplayOptions TableOptions(const ReplayFragmentOptions& options) {
 }
 
 FragmentFactory MakeReplay(const ReplayFragmentOptions& options) {
-  return {.ports = {.inputs = {{.name = "insert"},
-                               {.name = "update", .optional = !options.config.prioritised}},
-                    .outputs = {{.name = "batch"}}},
+  const Port update{.name = "update", .optional = !options.config.prioritised, .late = true};
+  return {.ports = {.inputs = {{.name = "insert"}, update}, .outputs = {{.name = "batch"}}},
           .make = [options](const Replica&) { return std::make_unique<ReplayFragment>(options); }};
 }
 

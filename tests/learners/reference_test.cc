@@ -173,7 +173,7 @@ Differentiated Differentiate(std::vector<Tensor> parameters,
   return result;
 }
 
-Tensor Mean(const Tensor& x) {
+Tensor MeanOf(const Tensor& x) {
   return WeightedSum(x, MeanWeights({}, x.dim(0), static_cast<double>(x.dim(0))));
 }
 
@@ -195,10 +195,10 @@ TEST(Reference, PpoOfCategoricalPolicies) {
       log_prob = distribution.LogProb(ppo.At("actions"));
       policy =
           ClippedSurrogate(log_prob, ppo.At("old_logp"), ppo.At("advantages"), clip, dual_clip);
-      policy_loss = Mean(policy.loss);
+      policy_loss = MeanOf(policy.loss);
       value_loss =
-          Mean(ValueLoss(parameters[1], ppo.At("returns"), ppo.At("old_values"), value_clip));
-      entropy = Mean(distribution.Entropy());
+          MeanOf(ValueLoss(parameters[1], ppo.At("returns"), ppo.At("old_values"), value_clip));
+      entropy = MeanOf(distribution.Entropy());
       return Add(Add(policy_loss, Scale(value_loss, 0.5f)), Scale(entropy, -0.01f));
     };
     const Differentiated result = Differentiate({ppo.At("logits"), ppo.At("values")}, compute);
@@ -232,7 +232,7 @@ TEST(Reference, PpoOfAGaussianPolicy) {
         const PolicyLoss policy =
             ClippedSurrogate(log_prob, ppo.At("old_logp"), ppo.At("advantages"), 0.2);
         ppo.Expect(policy.ratio, "ratio");
-        return Add(Mean(policy.loss), Scale(Mean(distribution.Entropy()), -0.01f));
+        return Add(MeanOf(policy.loss), Scale(MeanOf(distribution.Entropy()), -0.01f));
       });
   ppo.Expect(result.loss, "loss");
   ppo.Expect(result.gradients[0], "grad.mean");
@@ -302,8 +302,8 @@ TEST(LossGradient, OfTheSacLossesAgreesWithDifferences) {
   const Tensor target = random(8), alpha = Tensor::Scalar(0.3);
   const std::vector<Tensor> parameters = {random(8), random(8), random(8)};
   const std::function<Tensor(const std::vector<Tensor>&)> losses[] = {
-      [&](const std::vector<Tensor>& p) { return Mean(TwinCriticLoss(p[0], p[1], target)); },
-      [&](const std::vector<Tensor>& p) { return Mean(SacActorLoss(p[2], p[0], p[1], alpha)); },
+      [&](const std::vector<Tensor>& p) { return MeanOf(TwinCriticLoss(p[0], p[1], target)); },
+      [&](const std::vector<Tensor>& p) { return MeanOf(SacActorLoss(p[2], p[0], p[1], alpha)); },
   };
   for (const auto& loss : losses) {
     const Differentiated result = Differentiate(parameters, loss);

@@ -136,7 +136,7 @@ TEST(ReplayGraph, GivesTheSameBatchesSeriallyAndOnThreads) {
       const auto run = [&](const char* policy, int threads) {
         const Placement placement =
             (*DistributionPolicies().At(policy))(graph, {.threads = threads});
-        const TensorMap learner = Run(graph, placement, {}).cut.at("learner.0");
+        const TensorMap learner = weft::Run(graph, placement, {}).cut.at("learner.0");
         EXPECT_GT(learner.At("state").data<double>()[1], 60) << "updates";
         return Hash(learner);
       };
