@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "nn/distribution_head.h"
 #include "tensor/ops.h"
+#include "tests/nn/gradients.h"
 #include "tests/nn/reference.h"
 
 namespace weft {
@@ -92,6 +93,70 @@ TEST(Distribution, SquashedGaussianAndKlEqualReference) {
   const auto b = Distribution::Discrete(categorical, data.At("categorical_kl.logits_q"));
   ExpectClose(a.KlTo(b), data.At("categorical_kl.kl"), kRelative, kAbsolute, "categorical kl");
   ExpectClose(a.Entropy(), data.At("categorical_kl.entropy_p"), kRelative, kAbsolute, "entropy");
+}
+
+TEST(Distribution, GradientsEqualReference) {
+  WEFT_REQUIRE_REFERENCE();
+  const TensorMap data = ReadSafetensors(ReferencePath("language/maths/value_based.safetensors"));
+  const auto at = [&](const std::string& name) { return data.At("squashed_gaussian." + name); };
+  Tensor mean = at("mean").Clone(), log_std = at("log_std").Clone(), u = at("pre_tanh").Clone();
+  const auto spec = Spec(DistributionKind::kSquashedGaussian, {3}, true);
+  const auto gradients = Gradients({&mean, &log_std, &u}, [&] {
+    const std::vector<Tensor> parts = {mean, log_std};
+    return Sum(Distribution::Gaussian(spec, ConcatLast(parts)).LogProbBeforeTanh(u));
+  });
+  ExpectClose(gradients[0], at("grad.mean"), kRelative, kAbsolute, "d_mean");
+  ExpectClose(gradients[1], at("grad.log_std"), kRelative, kAbsolute, "d_log_std");
+  ExpectClose(gradients[2], at("grad.pre_tanh"), kRelative, kAbsolute, "d_pre_tanh");
+}
+
+// Central differences of the sum of log-probability, entropy and a reparameterised sample.
+TEST(Distribution, GradientsEqualFiniteDifferences) {
+  for (const auto& spec :
+       {Spec(DistributionKind::kCategorical, {4}),
+        Spec(DistributionKind::kMultiCategorical, {3, 2}), Spec(DistributionKind::kBernoulli, {3}),
+        Spec(DistributionKind::kGaussian, {2}, true),
+        Spec(DistributionKind::kSquashedGaussian, {2}, true)}) {
+    Rng rng(7, Purpose::kTest);
+    Tensor output = Tensor::Empty({2, spec.outputs()});
+    rng.FillNormal(output.data<float>());
+    Tensor mask;
+    if (spec.kind == DistributionKind::kCategorical) {
+      mask = Tensor::From<uint8_t>({2, 4}, {1, 0, 1, 1, 1, 1, 1, 1});
+    }
+    const auto make = [&](const Tensor& x) {
+      return spec.gaussian() ? Distribution::Gaussian(spec, x)
+                             : Distribution::Discrete(spec, x, mask);
+    };
+    const Tensor noise = make(output).Noise(rng);
+    const Tensor action = make(output).Sample(noise);
+    const auto loss = [&] {
+      const auto policy = make(output);
+      Tensor sum = Sum(policy.LogProb(action));
+      if (spec.gaussian()) sum = Add(sum, Sum(policy.Sample(noise)));
+      if (spec.kind == DistributionKind::kSquashedGaussian) {
+        return Add(sum, Sum(policy.SampleWithLogProb(noise).log_prob));
+      }
+      return Add(sum, Sum(policy.Entropy()));
+    };
+    const Tensor gradient = Gradients({&output}, loss)[0];
+    constexpr float kStep = 1e-2f;
+    for (size_t i = 0; i < static_cast<size_t>(output.elements()); ++i) {
+      float& x = output.data<float>()[i];
+      const float at = x;
+      x = at + kStep;
+      const double high = loss().Item();
+      x = at - kStep;
+      const double low = loss().Item();
+      x = at;
+      EXPECT_NEAR(static_cast<double>(gradient.data<float>()[i]),
+                  (high - low) / (2 * static_cast<double>(kStep)), 3e-3)
+          << Name(spec.kind) << " element " << i;
+    }
+    if (mask.defined()) {
+      EXPECT_EQ(gradient.data<float>()[1], 0);
+    }
+  }
 }
 
 TEST(Distribution, CategoricalSamplesWithItsProbabilities) {
