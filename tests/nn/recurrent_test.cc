@@ -12,10 +12,6 @@ namespace {
 
 constexpr double kRelative = 1e-5, kAbsolute = 2e-6;
 
-Tensor Add(const Tensor& a, const Tensor& b) {
-  return Add(a, b);
-}
-
 // Output, last state and gradients of one case against torch's, whose two biases are one in our
 // Lstm.
 void ExpectReference(const std::string& name, bool reset) {
