@@ -70,10 +70,12 @@ ReplayBuffer::ReplayBuffer(ReplayOptions options)
       limiter_(options_.limit) {
   CheckNames(options_);
   WEFT_CHECK_GE(options_.max_times_sampled, 0) << "max_times_sampled";
+  WEFT_CHECK(options_.remover != SelectorKind::kPrioritised)
+      << "rows leave in order or at random: errors say what to draw, not what to drop";
   WEFT_CHECK_LE(options_.limit.min_size, options_.capacity)
       << "min_size is above the capacity: no sample could be drawn";
   const bool ring = options_.remover == SelectorKind::kFifo && options_.max_times_sampled == 0;
-  if (!ring) remover_ = MakeSelector(options_.remover, options_.capacity, options_.priority);
+  if (!ring) remover_ = MakeSelector(options_.remover, options_.capacity);
   if (options_.max_times_sampled > 0) times_.assign(static_cast<size_t>(options_.capacity), 0);
   if (!options_.frames.empty()) {
     WEFT_CHECK(ring) << "rows that share frames must leave in the order in which they came";

@@ -27,7 +27,7 @@ struct ReplayOptions {
   std::vector<LeafSpec> frames;
   int64_t capacity = 0;  // rows
   SelectorKind sampler = SelectorKind::kUniform;
-  SelectorKind remover = SelectorKind::kFifo;  // FIFO without a limit on draws: a plain ring
+  SelectorKind remover = SelectorKind::kFifo;  // or uniform; FIFO without a limit: a plain ring
   int64_t max_times_sampled = 0;               // a row leaves after so many draws; 0: no limit
   RateLimit limit;
   PriorityOptions priority;  // of a prioritised sampler
