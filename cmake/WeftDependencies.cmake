@@ -3,11 +3,19 @@ find_package(Threads REQUIRED)
 macro(weft_require name package)
   find_package(${name} ${ARGN} QUIET)
   if(NOT ${name}_FOUND)
-    message(FATAL_ERROR "weft needs ${name}: install the Debian package ${package} (./weft does it for you)")
+    message(FATAL_ERROR "weft needs ${name}: install the Debian package ${package}, or run ./weft once, "
+                        "which installs everything")
   endif()
 endmacro()
 weft_require(yaml-cpp libyaml-cpp-dev)
+if(NOT TARGET yaml-cpp::yaml-cpp)  # named so from version 0.8
+  add_library(yaml-cpp::yaml-cpp ALIAS yaml-cpp)
+endif()
 weft_require(nlohmann_json nlohmann-json3-dev)
 weft_require(CLI11 libcli11-dev)
 weft_require(fmt libfmt-dev)
 weft_require(cppzmq cppzmq-dev)
+
+# Fetched by the launcher into the cache folder that checkouts share (pinned in cmake/wheels.txt). Found here, so that
+# every folder sees the target; environments/ says what is left out without it.
+find_package(MuJoCo 3.17.0 EXACT QUIET)
