@@ -65,8 +65,8 @@ Tensor Dense(const Tensor& x, const Tensor& w, const Tensor& b, Activation activ
   }
   const int64_t rows = ops::Rows(x);
   Tensor y = Tensor::Empty(x.shape().WithDim(-1, out));
-  kernels::Dense(CurrentContext(), rows, in, out, x.data<float>().data(), w.data<float>().data(),
-                 b.defined() ? b.data<float>().data() : nullptr, activation, y.data<float>().data());
+  kernels::Dense(CurrentContext(), rows, in, out, ops::Floats(x), ops::Floats(w),
+                 b.defined() ? ops::Floats(b) : nullptr, activation, ops::Floats(y));
   Record({.op = Op::kDense, .kind = static_cast<uint8_t>(activation), .dims = {rows, in, out}}, {}, {&x, &w, &b}, {&y},
          {&x, &w});
   return y;
@@ -82,13 +82,13 @@ Tensor Conv2d(const Tensor& x, const Tensor& w, const Tensor& b, int64_t kernel,
   const int64_t out_height = (height + 2 * pad - kernel) / stride + 1;
   const int64_t out_width = (width + 2 * pad - kernel) / stride + 1;
   Tensor patches = Tensor::Empty({batch * out_height * out_width, channels * kernel * kernel});
-  kernels::Im2Col(CurrentContext(), batch, channels, height, width, kernel, stride, pad, x.data<float>().data(),
-                  patches.data<float>().data());
+  kernels::Im2Col(CurrentContext(), batch, channels, height, width, kernel, stride, pad, ops::Floats(x),
+                  ops::Floats(patches));
   Record({.op = Op::kIm2Col, .dims = {batch, channels, height, width, kernel, stride, pad}}, {}, {&x}, {&patches}, {});
   const Tensor pixels = Dense(patches, w, b, activation);  // [B * OH * OW, OC]
   const int64_t area = out_height * out_width, out_channels = pixels.dim(1);
   Tensor y = Tensor::Empty({batch, out_channels, out_height, out_width});
-  kernels::SwapLastTwo(CurrentContext(), batch, area, out_channels, pixels.data<float>().data(), y.data<float>().data());
+  kernels::SwapLastTwo(CurrentContext(), batch, area, out_channels, ops::Floats(pixels), ops::Floats(y));
   Record({.op = Op::kSwap, .dims = {batch, area, out_channels}}, {}, {&pixels}, {&y}, {});
   return y;
 }
@@ -97,7 +97,7 @@ Tensor Apply(Unary op, const Tensor& x) {
   const Node node{.op = Op::kUnary, .kind = static_cast<uint8_t>(op), .dims = {x.elements()}};
   CheckFloat(Name(node), x);
   Tensor y = Tensor::Empty(x.shape());
-  kernels::UnaryForward(CurrentContext(), op, node.dims[0], x.data<float>().data(), y.data<float>().data());
+  kernels::UnaryForward(CurrentContext(), op, node.dims[0], ops::Floats(x), ops::Floats(y));
   Record(node, {}, {&x}, {&y}, {&x});
   return y;
 }
@@ -110,8 +110,8 @@ Tensor Apply(Binary op, const Tensor& a, const Tensor& b) {
   node.dims[0] = flat ? 1 : ops::Rows(a);
   node.dims[1] = flat ? a.elements() : ops::Columns(a);
   Tensor y = Tensor::Empty(a.shape());
-  kernels::BinaryForward(CurrentContext(), op, node.broadcast, node.dims[0], node.dims[1], a.data<float>().data(),
-                         b.data<float>().data(), y.data<float>().data());
+  kernels::BinaryForward(CurrentContext(), op, node.broadcast, node.dims[0], node.dims[1], ops::Floats(a),
+                         ops::Floats(b), ops::Floats(y));
   if (op == Binary::kAdd || op == Binary::kSubtract) {
     Record(node, {}, {&a, &b}, {&y}, {});
   } else {
@@ -124,7 +124,7 @@ Tensor Affine(const Tensor& x, float scale, float shift) {
   CheckFloat("Affine", x);
   Tensor y = Tensor::Empty(x.shape());
   const int64_t count = x.elements();
-  kernels::Affine(CurrentContext(), count, scale, shift, x.data<float>().data(), y.data<float>().data());
+  kernels::Affine(CurrentContext(), count, scale, shift, ops::Floats(x), ops::Floats(y));
   Record({.op = Op::kAffine, .kind = static_cast<uint8_t>(scale == 1), .dims = {count}}, {scale, shift}, {&x}, {&y}, {});
   return y;
 }
@@ -134,7 +134,7 @@ Tensor Clamp(const Tensor& x, float low, float high) {
   WEFT_CHECK(low <= high) << "Clamp between " << low << " and " << high;
   Tensor y = Tensor::Empty(x.shape());
   const int64_t count = x.elements();
-  kernels::Clamp(CurrentContext(), count, low, high, x.data<float>().data(), y.data<float>().data());
+  kernels::Clamp(CurrentContext(), count, low, high, ops::Floats(x), ops::Floats(y));
   Record({.op = Op::kClamp, .dims = {count}}, {low, high}, {&x}, {&y}, {&x});
   return y;
 }
@@ -146,8 +146,8 @@ Tensor Select(const Tensor& mask, const Tensor& a, const Tensor& b) {
   }
   Tensor y = Tensor::Empty(a.shape());
   const int64_t count = a.elements();
-  kernels::Select(CurrentContext(), count, mask.data<uint8_t>().data(), a.data<float>().data(), b.data<float>().data(),
-                  y.data<float>().data());
+  kernels::Select(CurrentContext(), count, mask.data<uint8_t>().data(), ops::Floats(a), ops::Floats(b),
+                  ops::Floats(y));
   Record({.op = Op::kSelect, .dims = {count}}, {}, {&a, &b}, {&y}, {&mask});
   return y;
 }

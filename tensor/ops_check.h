@@ -23,6 +23,9 @@ inline void CheckFloat(const char* op, const Tensor& x) {
 inline void CheckRows(const char* op, const Tensor& x) {
   if (!IsFloat(x) || x.shape().rank() == 0) [[unlikely]] Fail(op, "wants a row-major F32 tensor of rank >= 1", {&x});
 }
+// The elements of a tensor already known to be F32: data<float>() without its count and check.
+inline const float* Floats(const Tensor& x) { return reinterpret_cast<const float*>(x.raw()); }
+inline float* Floats(Tensor& x) { return reinterpret_cast<float*>(x.raw()); }
 inline int64_t Columns(const Tensor& x) { return x.shape().dims().back(); }
 // Of x seen as a matrix; an empty last dimension counts no rows.
 int64_t Rows(const Tensor& x);

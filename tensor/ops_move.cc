@@ -77,10 +77,10 @@ Tensor ConcatLast(std::span<const Tensor> parts) {
   }
   Tensor y = Tensor::Empty(parts[0].shape().WithDim(-1, columns));
   const int64_t rows = Rows(y);
-  float* to = y.data<float>().data();
+  float* to = ops::Floats(y);
   for (const Tensor& part : parts) {
     const int64_t width = Columns(part);
-    const float* from = part.data<float>().data();
+    const float* from = ops::Floats(part);
     for (int64_t row = 0; row < rows; ++row) std::copy_n(from + row * width, width, to + row * columns);
     to += width;
   }
@@ -95,8 +95,8 @@ Tensor StackRows(std::span<const Tensor> parts) {
     if (part.shape() != parts[0].shape()) Fail("StackRows", "the shapes differ", {&parts[0], &part});
   }
   Tensor y = Tensor::Empty(parts[0].shape().Prepend(static_cast<int64_t>(parts.size())));
-  float* to = y.data<float>().data();
-  for (const Tensor& part : parts) to = std::copy_n(part.data<float>().data(), part.elements(), to);
+  float* to = ops::Floats(y);
+  for (const Tensor& part : parts) to = std::copy_n(ops::Floats(part), part.elements(), to);
   RecordConcat(parts, 1, y.elements(), y);
   return y;
 }
@@ -107,8 +107,8 @@ Tensor SliceLast(const Tensor& x, int64_t begin, int64_t end) {
   WEFT_CHECK(0 <= begin && begin <= end && end <= columns)
       << "SliceLast: columns [" << begin << ", " << end << ") of " << x.shape();
   Tensor y = Tensor::Empty(x.shape().WithDim(-1, width));
-  const float* from = x.data<float>().data() + begin;
-  float* to = y.data<float>().data();
+  const float* from = ops::Floats(x) + begin;
+  float* to = ops::Floats(y);
   for (int64_t row = 0; row < rows; ++row) std::copy_n(from + row * columns, width, to + row * width);
   Record({.op = Op::kSlice, .dims = {rows, columns, begin, end}}, {}, {&x}, {&y}, {});
   return y;

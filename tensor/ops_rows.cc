@@ -32,7 +32,7 @@ Tensor Sum(const Tensor& x) {
   ops::CheckFloat("Sum", x);
   Tensor y = Tensor::Empty({});
   const int64_t count = x.elements();
-  y.data<float>()[0] = kernels::SumAll(CurrentContext(), count, x.data<float>().data());
+  ops::Floats(y)[0] = kernels::SumAll(CurrentContext(), count, ops::Floats(x));
   Record({.op = Op::kSum, .dims = {count}}, {}, {&x}, {&y}, {});
   return y;
 }
@@ -42,8 +42,8 @@ Tensor Mean(const Tensor& x) {
   const int64_t count = x.elements();
   if (count == 0) Fail("Mean", "the mean of no elements", {&x});
   Tensor y = Tensor::Empty({});
-  y.data<float>()[0] =
-      kernels::SumAll(CurrentContext(), count, x.data<float>().data()) / static_cast<float>(count);
+  ops::Floats(y)[0] =
+      kernels::SumAll(CurrentContext(), count, ops::Floats(x)) / static_cast<float>(count);
   Record({.op = Op::kMean, .dims = {count}}, {}, {&x}, {&y}, {});
   return y;
 }
@@ -52,7 +52,7 @@ Tensor SumLast(const Tensor& x) {
   ops::CheckRows("SumLast", x);
   Tensor y = Tensor::Empty(DropLast(x.shape()));
   const Node node{.op = Op::kSumLast, .dims = {y.elements(), Columns(x)}};
-  kernels::SumLast(CurrentContext(), node.dims[0], node.dims[1], x.data<float>().data(), y.data<float>().data());
+  kernels::SumLast(CurrentContext(), node.dims[0], node.dims[1], ops::Floats(x), ops::Floats(y));
   Record(node, {}, {&x}, {&y}, {});
   return y;
 }
@@ -61,7 +61,7 @@ Tensor Softmax(const Tensor& x) {
   ops::CheckRows("Softmax", x);
   Tensor y = Tensor::Empty(x.shape());
   const Node node{.op = Op::kSoftmax, .dims = {Rows(x), Columns(x)}};
-  kernels::Softmax(CurrentContext(), node.dims[0], node.dims[1], x.data<float>().data(), y.data<float>().data());
+  kernels::Softmax(CurrentContext(), node.dims[0], node.dims[1], ops::Floats(x), ops::Floats(y));
   Record(node, {}, {&x}, {&y}, {});
   return y;
 }
@@ -70,7 +70,7 @@ Tensor LogSoftmax(const Tensor& x) {
   ops::CheckRows("LogSoftmax", x);
   Tensor y = Tensor::Empty(x.shape());
   const Node node{.op = Op::kLogSoftmax, .dims = {Rows(x), Columns(x)}};
-  kernels::LogSoftmax(CurrentContext(), node.dims[0], node.dims[1], x.data<float>().data(), y.data<float>().data());
+  kernels::LogSoftmax(CurrentContext(), node.dims[0], node.dims[1], ops::Floats(x), ops::Floats(y));
   Record(node, {}, {&x}, {&y}, {});
   return y;
 }
@@ -80,8 +80,8 @@ Tensor GatherLast(const Tensor& x, const Tensor& index) {
   Tensor y = Tensor::Empty(index.shape());
   const Node node{.op = Op::kGatherLast, .dims = {index.elements(), Columns(x)}};
   const int64_t* indices = index.data<int64_t>().data();
-  const float* from = x.data<float>().data();
-  float* to = y.data<float>().data();
+  const float* from = ops::Floats(x);
+  float* to = ops::Floats(y);
   for (int64_t row = 0; row < node.dims[0]; ++row) {
     const int64_t column = indices[row];
     if (column < 0 || column >= node.dims[1]) [[unlikely]] {
@@ -98,7 +98,7 @@ Tensor ArgMaxLast(const Tensor& x) {
   if (Columns(x) == 0) Fail("ArgMaxLast", "the largest of no elements", {&x});
   Tensor index = Tensor::Empty(DropLast(x.shape()), DType::kInt64);
   Tensor largest = Tensor::Empty(index.shape());
-  kernels::MaxLast(CurrentContext(), Rows(x), Columns(x), x.data<float>().data(), largest.data<float>().data(),
+  kernels::MaxLast(CurrentContext(), Rows(x), Columns(x), ops::Floats(x), ops::Floats(largest),
                    index.data<int64_t>().data());
   return index;
 }
@@ -107,7 +107,7 @@ Tensor MaxLast(const Tensor& x) {
   ops::CheckRows("MaxLast", x);
   if (Columns(x) == 0) Fail("MaxLast", "the largest of no elements", {&x});
   Tensor largest = Tensor::Empty(DropLast(x.shape()));
-  kernels::MaxLast(CurrentContext(), Rows(x), Columns(x), x.data<float>().data(), largest.data<float>().data(),
+  kernels::MaxLast(CurrentContext(), Rows(x), Columns(x), ops::Floats(x), ops::Floats(largest),
                    nullptr);
   return largest;
 }
@@ -121,9 +121,9 @@ Tensor LayerNorm(const Tensor& x, const Tensor& gamma, const Tensor& beta, float
   const Node node{.op = Op::kLayerNorm, .dims = {Rows(x), Columns(x)}};
   Tensor y = Tensor::Empty(x.shape());
   Tensor mean = Tensor::Empty({node.dims[0]}), rstd = Tensor::Empty({node.dims[0]});
-  kernels::LayerNorm(CurrentContext(), node.dims[0], node.dims[1], x.data<float>().data(), gamma.data<float>().data(),
-                     beta.data<float>().data(), epsilon, y.data<float>().data(), mean.data<float>().data(),
-                     rstd.data<float>().data());
+  kernels::LayerNorm(CurrentContext(), node.dims[0], node.dims[1], ops::Floats(x), ops::Floats(gamma),
+                     ops::Floats(beta), epsilon, ops::Floats(y), ops::Floats(mean),
+                     ops::Floats(rstd));
   Record(node, {}, {&x, &gamma, &beta}, {&y}, {&x, &gamma, &mean, &rstd});
   return y;
 }
@@ -136,9 +136,9 @@ std::pair<Tensor, Tensor> LstmCell(const Tensor& gates, const Tensor& c) {
   }
   Tensor new_h = Tensor::Empty(c.shape()), new_c = Tensor::Empty(c.shape());
   Tensor activated = Tensor::Empty({rows, 5 * hidden});
-  kernels::LstmCell(CurrentContext(), rows, hidden, gates.data<float>().data(), c.data<float>().data(),
-                    new_c.data<float>().data(), new_h.data<float>().data(),
-                    activated.data<float>().data());
+  kernels::LstmCell(CurrentContext(), rows, hidden, ops::Floats(gates), ops::Floats(c),
+                    ops::Floats(new_c), ops::Floats(new_h),
+                    ops::Floats(activated));
   Record({.op = Op::kLstmCell, .dims = {rows, hidden}}, {}, {&gates, &c}, {&new_h, &new_c}, {&activated, &c});
   return {std::move(new_h), std::move(new_c)};
 }
@@ -151,8 +151,8 @@ Tensor GruCell(const Tensor& x_gates, const Tensor& h_gates, const Tensor& h) {
   }
   Tensor new_h = Tensor::Empty(h.shape());
   Tensor activated = Tensor::Empty({rows, 4 * hidden});
-  kernels::GruCell(CurrentContext(), rows, hidden, x_gates.data<float>().data(), h_gates.data<float>().data(),
-                   h.data<float>().data(), new_h.data<float>().data(), activated.data<float>().data());
+  kernels::GruCell(CurrentContext(), rows, hidden, ops::Floats(x_gates), ops::Floats(h_gates),
+                   ops::Floats(h), ops::Floats(new_h), ops::Floats(activated));
   Record({.op = Op::kGruCell, .dims = {rows, hidden}}, {}, {&x_gates, &h_gates, &h}, {&new_h}, {&activated, &h});
   return new_h;
 }

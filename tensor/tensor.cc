@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <sstream>
 
 #include "tensor/storage.h"
 
@@ -103,25 +104,18 @@ Shape::Shape(std::span<const int64_t> dims) : rank_(static_cast<int>(dims.size()
   }
 }
 
-int64_t Shape::dim(int d) const {
-  const int index = d < 0 ? d + rank_ : d;
-  if (index < 0 || index >= rank_) [[unlikely]] {
-    WEFT_CHECK(false) << "dimension " << d << " of a tensor of shape " << *this;
-  }
-  return dims_[static_cast<size_t>(index)];
-}
-
-int64_t Shape::elements() const {
-  int64_t product = 1;
-  for (int i = 0; i < rank_; ++i) product *= dims_[static_cast<size_t>(i)];
-  return product;
+void Shape::FailIndex(int d) const {
+  std::ostringstream text;
+  text << "dimension " << d << " of a tensor of shape " << *this;
+  throw Error(ErrorCode::kInvalidArgument, text.str());
 }
 
 Shape Shape::WithDim(int d, int64_t size) const {
-  dim(d);
-  WEFT_CHECK_GE(size, 0) << "dimension " << d << " of a shape";
   Shape result = *this;
-  result.dims_[static_cast<size_t>(d < 0 ? d + rank_ : d)] = size;
+  result.dims_[Index(d)] = size;
+  if (size < 0) [[unlikely]] {
+    WEFT_CHECK_GE(size, 0) << "dimension " << d << " of a shape";
+  }
   return result;
 }
 

@@ -60,9 +60,13 @@ class Shape {
 
   int rank() const { return rank_; }
   // Negative d counts from the end; throws when out of range.
-  int64_t dim(int d) const;
+  int64_t dim(int d) const { return dims_[Index(d)]; }
   int64_t operator[](int d) const { return dim(d); }
-  int64_t elements() const;
+  int64_t elements() const {
+    int64_t product = 1;
+    for (int i = 0; i < rank_; ++i) product *= dims_[static_cast<size_t>(i)];
+    return product;
+  }
   std::span<const int64_t> dims() const { return {dims_.data(), static_cast<size_t>(rank_)}; }
   Shape WithDim(int d, int64_t size) const;
   Shape Prepend(int64_t size) const;
@@ -71,6 +75,13 @@ class Shape {
   std::string ToString() const;  // "[64, 17]"
 
  private:
+  size_t Index(int d) const {
+    const int index = d < 0 ? d + rank_ : d;
+    if (index < 0 || index >= rank_) [[unlikely]] FailIndex(d);
+    return static_cast<size_t>(index);
+  }
+  [[noreturn]] void FailIndex(int d) const;
+
   std::array<int64_t, kMaxRank> dims_{};
   int rank_ = 0;
 };
