@@ -33,6 +33,8 @@ struct Avx2 {
     return _mm256_blendv_ps(other, x, (Float)mask);
   }
   static Float Fma(Float a, Float b, Float c) { return _mm256_fmadd_ps(a, b, c); }
+  static Float Min(Float a, Float b) { return _mm256_min_ps(a, b); }
+  static Float Max(Float a, Float b) { return _mm256_max_ps(a, b); }
   static Float Sqrt(Float x) { return _mm256_sqrt_ps(x); }
   static Int Bits(Float x) { return (Int)x; }
   static Float FromBits(Int x) { return (Float)x; }

@@ -31,6 +31,8 @@ struct Avx512 {
     return _mm512_mask_mov_ps(other, mask, x);
   }
   static Float Fma(Float a, Float b, Float c) { return _mm512_fmadd_ps(a, b, c); }
+  static Float Min(Float a, Float b) { return _mm512_min_ps(a, b); }
+  static Float Max(Float a, Float b) { return _mm512_max_ps(a, b); }
   static Float Sqrt(Float x) { return _mm512_sqrt_ps(x); }
   static Int Bits(Float x) { return (Int)x; }
   static Float FromBits(Int x) { return (Float)x; }

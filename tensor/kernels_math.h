@@ -1,10 +1,10 @@
 // Transcendental functions in f32, written once over a vector type and equal in every bit at every
-// instruction set: only
-// +, -, *, / and explicit fused multiply-adds, no estimates, no libm. Everything here is a template
-// on the vector type S, whose tag lives in an unnamed namespace of the file that instantiates it,
-// so code compiled for one instruction set is never linked into another. S gives Float, Int (32
-// bits) and kLanes; Set, SetInt, Fma, Sqrt, Bits, FromBits. Error bounds are in units in the last
-// place of the result, measured by tests/tensor/kernels_math_test.cc.
+// instruction set: only +, -, *, / and explicit fused multiply-adds, no estimates, no libm.
+// Everything here is a template on the vector type S, whose tag lives in an unnamed namespace of
+// the file that instantiates it, so code compiled for one instruction set is never linked into
+// another. S gives Float, Int (32 bits) and kLanes; Set, SetInt, Fma, Sqrt, Bits, FromBits; Min and
+// Max, which return their second operand when either is NaN or both are zero. Error bounds are in
+// units in the last place of the result, held by tests/tensor/kernels_math_test.cc.
 #pragma once
 
 #include <cstdint>
@@ -42,110 +42,110 @@ struct Math {
   // 2^n for -126 <= n <= 127.
   static Float PowerOfTwo(Int n) { return S::FromBits((n + SetInt(127)) << 23); }
 
-  // x = n ln 2 + r, |r| <= ln 2 / 2; returns expm1(r) (Cephes expf coefficients) and n.
-  static Float ReducedExpm1(Float x, Int* n) {
-    const Float k = RoundProduct(x, Set(1.44269504088896341f), n);
-    Float r = Fma(k, Set(-0.693359375f), x);
-    r = Fma(k, Set(2.12194440e-4f), r);
-    Float p = Set(1.9875691500e-4f);
-    p = Fma(p, r, Set(1.3981999507e-3f));
-    p = Fma(p, r, Set(8.3334519073e-3f));
-    p = Fma(p, r, Set(4.1665795894e-2f));
-    p = Fma(p, r, Set(1.6666665459e-1f));
-    p = Fma(p, r, Set(5.0000001201e-1f));
-    return Fma(p, r * r, r);
+  // x - k ln 2, ln 2 in two parts of which k times the first is exact.
+  static Float LessLog2(Float x, Float k) {
+    return Fma(k, Set(2.12194440e-4f), Fma(k, Set(-0.693359375f), x));
+  }
+  // exp(r) - 1 for |r| <= ln 2 / 2 (Cephes expf coefficients); the polynomial in steps of r^2,
+  // which halves its latency.
+  static Float Expm1Near0(Float r) {
+    const Float r2 = r * r;
+    Float p = Fma(Set(1.9875691500e-4f), r, Set(1.3981999507e-3f));
+    p = Fma(p, r2, Fma(Set(8.3334519073e-3f), r, Set(4.1665795894e-2f)));
+    p = Fma(p, r2, Fma(Set(1.6666665459e-1f), r, Set(5.0000001201e-1f)));
+    return Fma(p, r2, r);
   }
 
-  // 1.1 ulp. The clamps only keep n in range: beyond them the result is 0 or infinity anyway. Two
+  // 1 ulp. The clamps only keep n in range: beyond them the result is 0 or infinity anyway. Two
   // factors of 2^(n/2), so that results below 2^-126 are rounded once.
   static Float Exp(Float x) {
-    x = x < Set(-105.0f) ? Set(-105.0f) : x;
-    x = x > Set(90.0f) ? Set(90.0f) : x;
+    x = S::Min(Set(90.0f), S::Max(Set(-105.0f), x));
     Int n;
-    const Float p = ReducedExpm1(x, &n) + Set(1.0f);
+    const Float k = RoundProduct(x, Set(kLog2E), &n);
+    const Float p = Expm1Near0(LessLog2(x, k)) + Set(1.0f);
     const Int half = n >> 1;
     return p * PowerOfTwo(half) * PowerOfTwo(n - half);
   }
 
-  // exp(x) - 1 for x <= 20, 2 ulp.
+  // exp(x) - 1 for x <= 20, 1 ulp.
   static Float Expm1(Float x) {
-    x = x < Set(-30.0f) ? Set(-30.0f) : x;
+    x = S::Max(Set(-30.0f), x);
     Int n;
-    const Float p = ReducedExpm1(x, &n);
+    const Float k = RoundProduct(x, Set(kLog2E), &n);
     const Float scale = PowerOfTwo(n);
-    return Fma(scale, p, scale - Set(1.0f));
+    return Fma(scale, Expm1Near0(LessLog2(x, k)), scale - Set(1.0f));
   }
 
-  // 1 ulp (Cephes logf coefficients). Zero gives -infinity, negative numbers NaN.
+  // 1 ulp. Zero gives -infinity, negative numbers NaN.
   static Float Log(Float x) {
     const Float a = Abs(x);
     const auto tiny = a < Set(1.17549435e-38f);
     const Float scaled = tiny ? a * Set(8388608.0f) : a;
-    const Int offset = S::Bits(scaled) -
-                       SetInt(0x3f3504f3);  // sqrt(1/2): the mantissa lies in [sqrt(1/2), sqrt(2))
+    const Int offset = S::Bits(scaled) - SetInt(0x3f3504f3);  // of sqrt(1/2): the mantissa will lie
+                                                              // in [sqrt(1/2), sqrt(2))
     const Float exponent = S::ToFloat(offset >> 23) + (tiny ? Set(-23.0f) : Set(0.0f));
-    const Float f = S::FromBits((offset & SetInt(0x007fffff)) + SetInt(0x3f3504f3)) - Set(1.0f);
-    const Float f2 = f * f;
-    Float p = Set(7.0376836292e-2f);
-    p = Fma(p, f, Set(-1.1514610310e-1f));
-    p = Fma(p, f, Set(1.1676998740e-1f));
-    p = Fma(p, f, Set(-1.2420140846e-1f));
-    p = Fma(p, f, Set(1.4249322787e-1f));
-    p = Fma(p, f, Set(-1.6668057665e-1f));
-    p = Fma(p, f, Set(2.0000714765e-1f));
-    p = Fma(p, f, Set(-2.4999993993e-1f));
-    p = Fma(p, f, Set(3.3333331174e-1f));
-    p = p * (f * f2);
-    p = Fma(exponent, Set(-2.12194440e-4f), p);
-    p = Fma(f2, Set(-0.5f), p);
-    Float y = Fma(exponent, Set(0.693359375f), f + p);
+    const Float mantissa = S::FromBits((offset & SetInt(0x007fffff)) + SetInt(0x3f3504f3));
+    Float y = LogNear1(mantissa - Set(1.0f), exponent);
     y = x == Set(__builtin_inff()) ? x : y;
     y = x == Set(0.0f) ? Set(-__builtin_inff()) : y;
     y = x < Set(0.0f) ? NotANumber() : y;
     return x != x ? x : y;
   }
+  // log(1 + f) + exponent ln 2 for 1 + f in [sqrt(1/2), sqrt(2)] (Cephes logf coefficients).
+  static Float LogNear1(Float f, Float exponent) {
+    const Float f2 = f * f;
+    Float p = Fma(Set(7.0376836292e-2f), f, Set(-1.1514610310e-1f));
+    p = Fma(p, f2, Fma(Set(1.1676998740e-1f), f, Set(-1.2420140846e-1f)));
+    p = Fma(p, f2, Fma(Set(1.4249322787e-1f), f, Set(-1.6668057665e-1f)));
+    p = Fma(p, f2, Fma(Set(2.0000714765e-1f), f, Set(-2.4999993993e-1f)));
+    p = Fma(p, f, Set(3.3333331174e-1f));
+    p = p * (f * f2);
+    p = Fma(exponent, Set(-2.12194440e-4f), p);
+    p = Fma(f2, Set(-0.5f), p);
+    return Fma(exponent, Set(0.693359375f), f + p);
+  }
 
-  // 2.4 ulp: expm1(2|x|) / (expm1(2|x|) + 2) with x's sign.
+  // 2 ulp: expm1(2|x|) / (expm1(2|x|) + 2) with x's sign.
   static Float Tanh(Float x) {
-    Float a = Abs(x);
-    a = a > Set(10.0f) ? Set(10.0f) : a;
-    a = a + a;
+    const Float a = S::Min(Set(10.0f), Abs(x));
     Int n;
-    const Float p = ReducedExpm1(a, &n);
+    const Float k = RoundProduct(a, Set(2 * kLog2E), &n);
     const Float scale = PowerOfTwo(n);
-    const Float e = Fma(scale, p, scale - Set(1.0f));
+    const Float e = Fma(scale, Expm1Near0(LessLog2(a + a, k)), scale - Set(1.0f));
     return CopySign(e / (e + Set(2.0f)), x);
   }
 
-  // 2.4 ulp, from exp(-|x|), so that nothing overflows.
+  // 2 ulp, from exp(-|x|), so that nothing overflows.
   static Float Sigmoid(Float x) {
     const Float e = Exp(-Abs(x));
     return (x < Set(0.0f) ? e : Set(1.0f)) / (e + Set(1.0f));
   }
 
-  // log(1 + exp(x)) = max(x, 0) + log1p(exp(-|x|)), 2 ulp; log1p by log with the rounding of 1 + e
-  // put back.
+  // log(1 + exp(x)) = max(x, 0) + log(1 + e), e = exp(-|x|), 1.5 ulp. 1 + e is never formed: e or
+  // (e - 1) / 2 is what the logarithm's polynomial wants.
   static Float Softplus(Float x) {
     const Float e = Exp(-Abs(x));
-    const Float u = e + Set(1.0f);
-    const Float lost = e - (u - Set(1.0f));
-    return (x < Set(0.0f) ? Set(0.0f) : x) + (Log(u) + lost / u);
+    const auto large = e > Set(0.41421356f);
+    const Float f = large ? (e - Set(1.0f)) * Set(0.5f) : e;
+    const Float tail = LogNear1(f, large ? Set(1.0f) : Set(0.0f));
+    return S::Max(Set(0.0f), x) + tail;
   }
 
-  // Sine for `shift` 0, cosine for 1; 1.6 ulp (Cephes sinf and cosf coefficients).
+  // Sine for `shift` 0, cosine for 1; 1.5 ulp (Cephes sinf and cosf coefficients).
   static Float SinCos(Float x, int32_t shift) {
     Int quadrant;
     const Float k = RoundProduct(x, Set(0.636619772f), &quadrant);
-    Float r = Fma(k, Set(-1.57079637e+0f), x);
-    r = Fma(k, Set(4.37113883e-8f), r);
-    r = Fma(k, Set(1.71512451e-15f), r);
+    // pi/2 in three positive parts, so that -0 stays -0.
+    Float r = Fma(k, Set(-1.57079625f), x);
+    r = Fma(k, Set(-7.54978942e-08f), r);
+    r = Fma(k, Set(-5.39030295e-15f), r);
     if (S::Any(!(Abs(x) <= Set(kLargeAngle)))) ReduceLargeLanes(x, &r, &quadrant);
     quadrant = quadrant + SetInt(shift);
     const Float r2 = r * r;
     Float s = Set(-1.9515295891e-4f);
     s = Fma(s, r2, Set(8.3321608736e-3f));
     s = Fma(s, r2, Set(-1.6666654611e-1f));
-    s = Fma(s * r2, r, r);
+    s = CopySign(Fma(s * r2, r, r), r);  // the sign of a zero would be lost
     Float c = Set(2.443315711809948e-5f);
     c = Fma(c, r2, Set(-1.388731625493765e-3f));
     c = Fma(c, r2, Set(4.166664568298827e-2f));
@@ -173,6 +173,7 @@ struct Math {
   }
 
  private:
+  static constexpr float kLog2E = 1.44269504088896341f;
   static constexpr float kLargeAngle = 65536.0f;  // the three-constant reduction is good to here
 
   static void ReduceLargeLanes(Float x, Float* r, Int* quadrant) {

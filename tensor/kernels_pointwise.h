@@ -15,7 +15,7 @@ struct Pointwise {
 
   static Float Set(float value) { return S::Set(value); }
   static Float Fma(Float a, Float b, Float c) { return S::Fma(a, b, c); }
-  static Float Relu(Float x) { return x < Set(0.0f) ? Set(0.0f) : x; }
+  static Float Relu(Float x) { return S::Max(Set(0.0f), x); }  // NaN stays
   static Float TanhGradient(Float h, Float d) { return Fma(-d * h, h, d); }
   static Float ReluGradient(Float h, Float d) { return h <= Set(0.0f) ? Set(0.0f) : d; }
   static Float SigmoidGradient(Float h, Float d) { return d * h * (Set(1.0f) - h); }
@@ -118,10 +118,7 @@ struct Pointwise {
     }
   }
 
-  static Float Clamp(Float x, Float low, Float high) {
-    x = x < low ? low : x;
-    return x > high ? high : x;
-  }
+  static Float Clamp(Float x, Float low, Float high) { return S::Min(high, S::Max(low, x)); }
   static Float ClampGradient(Float x, Float low, Float high, Float d) {
     return ((x >= low) & (x <= high)) ? d : Set(0.0f);
   }

@@ -19,7 +19,7 @@ struct Rows {
     Float largest = S::Set(-__builtin_inff());
     L::Each(count, [&](auto at, int64_t i) {
       const Float v = at.KeepOr(at.Load(x + i), largest);
-      largest = largest < v ? v : largest;
+      largest = S::Max(v, largest);
     });
     return S::MaxLane(largest);
   }

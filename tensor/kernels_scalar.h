@@ -28,6 +28,8 @@ struct Scalar {
   static float Keep(float x, bool mask) { return mask ? x : 0.0f; }
   static float KeepOr(float x, float other, bool mask) { return mask ? x : other; }
   static float Fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+  static float Min(float a, float b) { return a < b ? a : b; }
+  static float Max(float a, float b) { return a > b ? a : b; }
   static float Sqrt(float x) { return __builtin_sqrtf(x); }
   static int32_t Bits(float x) { return __builtin_bit_cast(int32_t, x); }
   static float FromBits(int32_t x) { return __builtin_bit_cast(float, x); }

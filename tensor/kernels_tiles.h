@@ -25,11 +25,11 @@ struct Tiles {
     int64_t x_stride;
     const float* w;
     int64_t w_stride;
-    const float* addend;
+    const float* addend;  // may be null
     int64_t addend_stride;
     float* y;
     int64_t y_stride;
-    int64_t columns;  // those that exist; less than the tile is wide at the right edge
+    float* sums;  // null: add the addend and write y; else the sums go here, rows one after another
   };
   // One tile of d_w: rows are features, steps are rows of x. x(r, b) is x[b * x_stride + r].
   struct Backward {
@@ -41,48 +41,55 @@ struct Tiles {
     bool add;
     float* d_w;
     int64_t d_w_stride;
-    int64_t columns;
+    int64_t columns;  // those that exist; less than the tile is wide at the right edge
   };
   using ForwardTile = void (*)(const Forward&);
   using BackwardTile = void (*)(const Backward&);
 
-  // A strip is a column of tiles: `vectors` wide, the rows dealt evenly over row_tiles.
+  // A strip is a column of tiles, the rows dealt evenly over them.
   struct Strip {
     int64_t column, panel_column, panel_width;  // in floats; panel_column is that of the panel
-    int64_t vectors;
-    int64_t row_tiles;
+    int64_t vectors, columns;                   // columns that exist
+    int64_t rows_each, larger;                  // the first `larger` tiles have one row more
+
+    int64_t RowOf(int64_t tile) const { return rows_each * tile + (tile < larger ? tile : larger); }
   };
 
   // Calls function(strip, first, last) for the row tiles of every strip that fall in [begin, end);
   // returns their number.
   template <class F>
-  static int64_t ForStrips(int64_t rows, int64_t columns, bool parallel, int64_t begin, int64_t end,
-                           F&& function) {
+  [[gnu::always_inline]] static int64_t ForStrips(int64_t rows, int64_t columns, bool parallel,
+                                                  int64_t begin, int64_t end, F&& function) {
     const int64_t padded = (columns + 15) / 16 * 16;
     int64_t index = 0;
     for (int64_t panel = 0; panel < padded; panel += kPanel) {
       const int64_t width = padded - panel < kPanel ? padded - panel : kPanel;
       const TileShape shape = S::ShapeFor(rows, width / kLanes, parallel);
-      const int64_t row_tiles = (rows + shape.rows - 1) / shape.rows;
-      for (int64_t vector = 0; vector < width / kLanes; vector += shape.vectors) {
-        const int64_t left = width / kLanes - vector;
+      int64_t tiles = rows > 0 ? 1 : 0, rows_each = rows, larger = 0;
+      if (rows > shape.rows) {
+        tiles = (rows + shape.rows - 1) / shape.rows;
+        rows_each = rows / tiles;
+        larger = rows % tiles;
+      }
+      for (int64_t at = 0; at < width; at += shape.vectors * kLanes) {
         const int64_t first = begin > index ? begin - index : 0;
-        const int64_t last = end - index < row_tiles ? end - index : row_tiles;
-        if (first < last) {
-          function(Strip{panel + vector * kLanes, panel, width,
-                         left < shape.vectors ? left : shape.vectors, row_tiles},
-                   first, last);
-        }
-        index += row_tiles;
+        const int64_t last = end - index < tiles ? end - index : tiles;
+        index += tiles;
+        if (first >= last) continue;
+        const int64_t full = shape.vectors * kLanes;
+        const int64_t wide = width - at < full ? width - at : full;
+        const int64_t exist = columns - panel - at;
+        function(Strip{.column = panel + at,
+                       .panel_column = panel,
+                       .panel_width = width,
+                       .vectors = wide / kLanes,
+                       .columns = exist < wide ? exist : wide,
+                       .rows_each = rows_each,
+                       .larger = larger},
+                 first, last);
       }
     }
     return index;
-  }
-
-  // The first row of row tile t out of `tiles`, the larger ones first.
-  static int64_t RowOf(int64_t rows, int64_t tiles, int64_t t) {
-    const int64_t more = rows % tiles;
-    return rows / tiles * t + (t < more ? t : more);
   }
 
   template <int R, int V, bool kByFeature, bool kEdge>
@@ -94,6 +101,7 @@ struct Tiles {
 #pragma GCC unroll 16
       for (int v = 0; v < V; ++v) sum[r][v] = S::Set(0.0f);
     }
+#pragma GCC unroll 2
     for (int64_t step = 0; step < steps; ++step) {
       Float b[V];
 #pragma GCC unroll 16
@@ -115,50 +123,42 @@ struct Tiles {
     }
   }
 
-  template <int V>
-  [[gnu::always_inline]] static void MasksFor(int64_t columns, Mask (&masks)[V]) {
-    for (int v = 0; v < V; ++v) masks[v] = S::FirstLanes(columns - v * kLanes);
-  }
-
-  template <int R, int V, bool kEdge>
-  [[gnu::always_inline]] static void Finish(const Forward& t, Float (&sum)[R][V]) {
-    Mask masks[V];
-    MasksFor(t.columns, masks);
-#pragma GCC unroll 16
-    for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 16
-      for (int v = 0; v < V; ++v) {
-        float* y = t.y + r * t.y_stride + v * kLanes;
-        if (t.addend != nullptr) {
-          const float* addend = t.addend + r * t.addend_stride + v * kLanes;
-          sum[r][v] += kEdge ? S::LoadMasked(addend, masks[v]) : S::Load(addend);
-        }
-        if constexpr (kEdge) {
-          S::StoreMasked(y, sum[r][v], masks[v]);
-        } else {
-          S::Store(y, sum[r][v]);
-        }
-      }
-    }
-  }
-
   template <int R, int V>
   static void RunForward(const Forward& t) {
     Float sum[R][V];
     const Mask unused[V] = {};
     Accumulate<R, V, false, false>(t.steps, t.x, t.x_stride, t.w, t.w_stride, unused, sum);
-    if (t.columns == V * kLanes) {
-      Finish<R, V, false>(t, sum);
-    } else {
-      Finish<R, V, true>(t, sum);
+    if (t.sums != nullptr) {
+#pragma GCC unroll 16
+      for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 16
+        for (int v = 0; v < V; ++v) S::Store(t.sums + (r * V + v) * kLanes, sum[r][v]);
+      }
+      return;
+    }
+    if (t.addend != nullptr) {
+#pragma GCC unroll 16
+      for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 16
+        for (int v = 0; v < V; ++v) {
+          sum[r][v] += S::Load(t.addend + r * t.addend_stride + v * kLanes);
+        }
+      }
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 16
+      for (int v = 0; v < V; ++v) S::Store(t.y + r * t.y_stride + v * kLanes, sum[r][v]);
     }
   }
 
   template <int R, int V, bool kEdge>
-  static void RunBackward(const Backward& t) {
+  [[gnu::always_inline]] static void RunBackward(const Backward& t) {
     Float sum[R][V];
-    Mask masks[V];
-    MasksFor(t.columns, masks);
+    Mask masks[V] = {};
+    if constexpr (kEdge) {
+      for (int v = 0; v < V; ++v) masks[v] = S::FirstLanes(t.columns - v * kLanes);
+    }
     Accumulate<R, V, true, kEdge>(t.steps, t.x, t.x_stride, t.d_z, t.d_z_stride, masks, sum);
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
@@ -171,9 +171,8 @@ struct Tiles {
       }
     }
   }
-
   template <int R, int V>
-  static void RunBackwardAnyEdge(const Backward& t) {
+  static void RunBackward(const Backward& t) {
     if (t.columns == V * kLanes) {
       RunBackward<R, V, false>(t);
     } else {
@@ -182,52 +181,62 @@ struct Tiles {
   }
 
   // Tiles by [vectors - 1][rows - 1]; null where the vector type has no such shape.
-  template <class Tile>
   struct Shapes {
-    Tile tile[S::kMostVectors][S::kMostRows];
+    ForwardTile forward[S::kMostVectors][S::kMostRows];
+    BackwardTile backward[S::kMostVectors][S::kMostRows];
   };
   template <int V, int R>
-  static constexpr void Fill(Shapes<ForwardTile>& forward, Shapes<BackwardTile>& backward) {
+  static constexpr void Fill(Shapes& shapes) {
     if constexpr (S::HasShape(R, V)) {
-      forward.tile[V - 1][R - 1] = &RunForward<R, V>;
-      backward.tile[V - 1][R - 1] = &RunBackwardAnyEdge<R, V>;
+      shapes.forward[V - 1][R - 1] = &RunForward<R, V>;
+      shapes.backward[V - 1][R - 1] = &RunBackward<R, V>;
     }
     if constexpr (R < S::kMostRows) {
-      Fill<V, R + 1>(forward, backward);
+      Fill<V, R + 1>(shapes);
     } else if constexpr (V < S::kMostVectors) {
-      Fill<V + 1, 1>(forward, backward);
+      Fill<V + 1, 1>(shapes);
     }
   }
-  struct AllShapes {
-    Shapes<ForwardTile> forward{};
-    Shapes<BackwardTile> backward{};
-  };
-  static constexpr AllShapes MakeShapes() {
-    AllShapes shapes;
-    Fill<1, 1>(shapes.forward, shapes.backward);
+  static constexpr Shapes MakeShapes() {
+    Shapes shapes{};
+    Fill<1, 1>(shapes);
     return shapes;
   }
-  static constexpr AllShapes kShapes = MakeShapes();
+  static constexpr Shapes kShapes = MakeShapes();
 
-  // Activation over a tile that was just written and is in the first-level cache: a second pass
-  // costs nothing.
-  template <Activation kActivation>
-  static void Activate(int64_t rows, int64_t columns, float* y, int64_t stride) {
-    for (int64_t r = 0; r < rows; ++r, y += stride) {
-      Loops<S>::Each(columns, [&](auto at, int64_t i) {
-        at.Store(y + i, Pointwise<S>::template Activate<kActivation>(at.Load(y + i)));
+  // y = finish(sums + addend) for a tile at its right edge or with an activation: a pass over a
+  // small buffer, which costs less than an epilogue for every tile shape.
+  template <class F>
+  [[gnu::always_inline]] static void WriteOut(const Forward& t, const Strip& strip, int64_t rows,
+                                              F&& finish) {
+    const float* sums = t.sums;
+    const float* addend = t.addend;
+    float* y = t.y;
+    for (int64_t r = 0; r < rows; ++r) {
+      Loops<S>::Each(strip.columns, [&](auto at, int64_t i) {
+        Float z = S::Load(sums + i);
+        if (addend != nullptr) z += at.Load(addend + i);
+        at.Store(y + i, finish(at, r * t.y_stride + i, z));
       });
+      sums += strip.vectors * kLanes;
+      if (addend != nullptr) addend += t.addend_stride;
+      y += t.y_stride;
     }
   }
-  template <Activation kActivation>
-  static void ActivateGradient(int64_t rows, int64_t columns, const float* h, float* y,
-                               int64_t stride) {
-    for (int64_t r = 0; r < rows; ++r, y += stride, h += stride) {
-      Loops<S>::Each(columns, [&](auto at, int64_t i) {
-        at.Store(y + i, Pointwise<S>::template ActivateGradient<kActivation>(at.Load(h + i),
-                                                                             at.Load(y + i)));
-      });
-    }
+  // h is null, or that of the tile's first element.
+  static void Conclude(Activation activation, const float* h, const Forward& t, const Strip& strip,
+                       int64_t rows) {
+    Switch(activation, [&]<Activation kActivation>() {
+      if (h == nullptr) {
+        WriteOut(t, strip, rows, [&](auto, int64_t, Float z) {
+          return Pointwise<S>::template Activate<kActivation>(z);
+        });
+      } else {
+        WriteOut(t, strip, rows, [&](auto at, int64_t i, Float d) {
+          return Pointwise<S>::template ActivateGradient<kActivation>(at.Load(h + i), d);
+        });
+      }
+    });
   }
 
   static int64_t DenseTiles(const DenseWork& work, bool parallel) {
@@ -235,10 +244,11 @@ struct Tiles {
   }
 
   static void Dense(const DenseWork& work, bool parallel, int64_t begin, int64_t end) {
+    alignas(64) float sums[kMostSums];
     ForStrips(work.rows, work.out, parallel, begin, end,
               [&](const Strip& strip, int64_t first, int64_t last) {
-                const int64_t valid = work.out - strip.column;
-                const int64_t wide = strip.vectors * kLanes;
+                const bool direct =
+                    work.activation == Activation::kNone && strip.columns == strip.vectors * kLanes;
                 Forward t;
                 t.steps = work.in;
                 t.x_stride = work.in;
@@ -246,31 +256,22 @@ struct Tiles {
                 t.w_stride = strip.panel_width;
                 t.addend_stride = work.addend_stride;
                 t.y_stride = work.out;
-                t.columns = valid < wide ? valid : wide;
+                t.sums = direct ? nullptr : sums;
                 for (int64_t tile = first; tile < last; ++tile) {
-                  const int64_t row = RowOf(work.rows, strip.row_tiles, tile);
-                  const int64_t rows = RowOf(work.rows, strip.row_tiles, tile + 1) - row;
+                  const int64_t row = strip.RowOf(tile);
+                  const int64_t rows = strip.rows_each + (tile < strip.larger ? 1 : 0);
+                  const int64_t corner = row * work.out + strip.column;
                   t.x = work.x + row * work.in;
                   t.addend = work.addend == nullptr
                                  ? nullptr
                                  : work.addend + row * work.addend_stride + strip.column;
-                  t.y = work.y + row * work.out + strip.column;
-                  kShapes.forward.tile[strip.vectors - 1][rows - 1](t);
-                  if (work.activation != Activation::kNone) {
-                    Conclude(work, rows, row * work.out + strip.column, t);
-                  }
+                  t.y = work.y + corner;
+                  kShapes.forward[strip.vectors - 1][rows - 1](t);
+                  if (direct) continue;
+                  Conclude(work.activation, work.h == nullptr ? nullptr : work.h + corner, t, strip,
+                           rows);
                 }
               });
-  }
-
-  static void Conclude(const DenseWork& work, int64_t rows, int64_t offset, const Forward& t) {
-    Switch(work.activation, [&]<Activation kActivation>() {
-      if (work.h == nullptr) {
-        Activate<kActivation>(rows, t.columns, t.y, t.y_stride);
-      } else {
-        ActivateGradient<kActivation>(rows, t.columns, work.h + offset, t.y, t.y_stride);
-      }
-    });
   }
 
   static int64_t WeightGradientTiles(const WeightGradientWork& work) {
@@ -282,8 +283,6 @@ struct Tiles {
       const int64_t left = work.rows - row;
       ForStrips(work.in, work.out, false, begin, end,
                 [&](const Strip& strip, int64_t first, int64_t last) {
-                  const int64_t valid = work.out - strip.column;
-                  const int64_t wide = strip.vectors * kLanes;
                   Backward t;
                   t.steps = left < kBlockRows ? left : kBlockRows;
                   t.x_stride = work.in;
@@ -291,19 +290,22 @@ struct Tiles {
                   t.d_z_stride = work.out;
                   t.add = work.accumulate || row > 0;
                   t.d_w_stride = strip.panel_width;
-                  t.columns = valid < wide ? valid : wide;
-                  float* strip_begin =
+                  t.columns = strip.columns;
+                  float* d_w =
                       work.d_w + work.in * strip.panel_column + (strip.column - strip.panel_column);
                   for (int64_t tile = first; tile < last; ++tile) {
-                    const int64_t feature = RowOf(work.in, strip.row_tiles, tile);
-                    const int64_t features = RowOf(work.in, strip.row_tiles, tile + 1) - feature;
+                    const int64_t feature = strip.RowOf(tile);
+                    const int64_t features = strip.rows_each + (tile < strip.larger ? 1 : 0);
                     t.x = work.x + row * work.in + feature;
-                    t.d_w = strip_begin + feature * strip.panel_width;
-                    kShapes.backward.tile[strip.vectors - 1][features - 1](t);
+                    t.d_w = d_w + feature * strip.panel_width;
+                    kShapes.backward[strip.vectors - 1][features - 1](t);
                   }
                 });
     }
   }
+
+ private:
+  static constexpr int kMostSums = 384;  // the largest tile: 24 vectors of 16
 };
 
 }  // namespace weft::kernels
