@@ -50,7 +50,8 @@ constexpr KernelTable MakeTable() {
           .adam = E::Adam,
           .rms_prop = E::RmsProp,
           .sgd = E::Sgd,
-          .lerp = E::Lerp};
+          .lerp = E::Lerp,
+          .multiply_add = T::MultiplyAdd};
 }
 
 }  // namespace weft::kernels

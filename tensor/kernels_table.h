@@ -111,6 +111,9 @@ struct KernelTable {
   void (*sgd)(int64_t count, const SgdFactors& factors, const float* gradient, float* parameter,
               float* momentum_buffer);
   void (*lerp)(int64_t count, float tau, const float* source, float* target);
+
+  // The peak: independent multiply-adds in registers. Returns how many operations it made.
+  double (*multiply_add)(int64_t steps, float* result);
 };
 
 extern const KernelTable kPortableKernels;

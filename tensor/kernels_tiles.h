@@ -304,6 +304,22 @@ struct Tiles {
     }
   }
 
+  static double MultiplyAdd(int64_t steps, float* result) {
+    constexpr int kSums = S::kLanes == 16 ? 24 : 12;
+    Float sum[kSums];
+#pragma GCC unroll 24
+    for (int i = 0; i < kSums; ++i) sum[i] = S::Set(static_cast<float>(i));
+    const Float a = S::Set(0.5f), b = S::Set(1.0f);
+    for (int64_t step = 0; step < steps; ++step) {
+#pragma GCC unroll 24
+      for (int i = 0; i < kSums; ++i) sum[i] = S::Fma(sum[i], a, b);
+    }
+#pragma GCC unroll 24
+    for (int i = 1; i < kSums; ++i) sum[0] += sum[i];
+    *result = S::MaxLane(sum[0]);
+    return 2.0 * kSums * static_cast<double>(kLanes) * static_cast<double>(steps);
+  }
+
  private:
   static constexpr int kMostSums = 384;  // the largest tile: 24 vectors of 16
 };
