@@ -39,8 +39,8 @@ struct DistributionSpec {
   DistributionKind kind = DistributionKind::kCategorical;
   // {n}, {n of each part} or {A}.
   std::vector<int64_t> sizes;
-  // Gaussians: the network puts out the log standard deviation behind the mean, clamped to [-20,
-  // 2]; otherwise it is a parameter [A] of its own.
+  // Gaussians: the network puts out the log standard deviation behind the mean, clamped to -20..2;
+  // otherwise it is a parameter [A] of its own.
   bool state_dependent_std = false;
 
   int64_t outputs() const;     // columns of the network's output

@@ -20,7 +20,8 @@ class DistributionHead final : public Module {
  public:
   DistributionHead(DistributionSpec spec, int64_t in, const Initialisation& initialisation,
                    double initial_log_std, Rng& rng);
-  // mask: see above; undefined when the field has none. The head must outlive the distribution.
+  // mask: nn/distribution.h; undefined when the field has none. The head must outlive the
+  // distribution.
   Distribution Forward(const Tensor& features, const Tensor& mask = {}) const;
   const DistributionSpec& spec() const { return spec_; }
   void Collect(std::string_view prefix, std::vector<NamedParameter>& out) override;

@@ -80,9 +80,22 @@ void LoadState(std::span<const NamedParameter> parameters, const TensorMap& stat
     throw Error(ErrorCode::kInvalidArgument,
                 "parameters do not fit the network: " + Join(faults, "; "));
   }
+  CheckFinite(state, ErrorCode::kCorrupt);
   for (const NamedParameter& parameter : parameters) {
     Tensor& target = *parameter.tensor;
     target.CopyFrom(state.At(parameter.name.text()).ToLayout(target.layout()));
+  }
+}
+
+void CheckFinite(const TensorMap& tensors, ErrorCode code) {
+  for (const auto& [name, tensor] : tensors) {
+    if (tensor.dtype() != DType::kFloat32) continue;
+    const int64_t element = kernels::FirstNonFinite(CurrentContext(), tensor.stored_elements(),
+                                                    tensor.data<float>().data());
+    if (element >= 0) {
+      throw Error(code, std::string(name.text()) + " " + tensor.shape().ToString() +
+                            " holds a value that is not finite");
+    }
   }
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/check.h"
 #include "tensor/tensor_map.h"
 
 namespace weft {
@@ -41,10 +42,14 @@ int64_t CountElements(std::span<const NamedParameter> parameters);
 // Copies in own memory, off every tape.
 TensorMap CopyState(std::span<const NamedParameter> parameters);
 
-// Writes the elements of state into the parameters, whatever layout either has. Throws
-// Error(kInvalidArgument) that lists every missing, unexpected and mis-shaped tensor, before
-// anything is written.
+// Writes the elements of state into the parameters, whatever layout either has. Before anything is
+// written, throws Error(kInvalidArgument) that lists every missing, unexpected and mis-shaped
+// tensor, or Error(kCorrupt) that names one with a value that is not finite.
 void LoadState(std::span<const NamedParameter> parameters, const TensorMap& state);
+
+// Throws Error(code) that names the first f32 tensor with an element that is NaN or infinite.
+// Nothing non-finite is saved (kDiverged) or loaded (kCorrupt).
+void CheckFinite(const TensorMap& tensors, ErrorCode code);
 
 // to = from, and to += tau (from - to) (Polyak averaging), in place and without allocation. The
 // lists must match in length and shapes.

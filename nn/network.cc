@@ -70,8 +70,9 @@ RecurrentState Trunk::InitialState(int64_t rows) const {
 
 Tensor Trunk::Features(const Tensor& rows) const {
   if (cnn_) return mlp_->Forward(cnn_->Forward(rows));
-  if (rows.shape().rank() == 2) return mlp_->Forward(rows);
-  return mlp_->Forward(Reshape(rows, {rows.dim(0), row_elements_}));
+  const Tensor x = rows.dtype() == DType::kFloat32 ? rows : Cast(rows, DType::kFloat32);
+  if (x.shape().rank() == 2) return mlp_->Forward(x);
+  return mlp_->Forward(Reshape(x, {x.dim(0), row_elements_}));
 }
 
 Tensor Trunk::Forward(const Tensor& observation) const {

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,7 +40,7 @@ struct NetworkConfig : Config {
 class Trunk final : public Module {
  public:
   // observation: the shape of one row. [C, H, W] means pixels 0..255 (u8 or f32), other shapes are
-  // flattened, f32.
+  // flattened; any dtype, the network computes in f32.
   Trunk(const NetworkConfig& config, const Shape& observation, Rng& rng);
 
   int64_t out() const;

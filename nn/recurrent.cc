@@ -62,8 +62,8 @@ void Lstm::Advance(const Tensor& input_gates, RecurrentState& state) const {
 
 void Lstm::Collect(std::string_view prefix, std::vector<NamedParameter>& out) {
   AddParameter(prefix, "input.weight", input_weight_, out);
+  AddParameter(prefix, "input.bias", bias_, out);
   AddParameter(prefix, "hidden.weight", hidden_weight_, out);
-  AddParameter(prefix, "bias", bias_, out);
 }
 
 Gru::Gru(int64_t in, int64_t hidden, const Initialisation& initialisation, Rng& rng)

@@ -56,7 +56,7 @@ class Recurrent : public Module {
 };
 
 // Hochreiter and Schmidhuber 1997, gates in torch's order i f g o. Parameters: input.weight [I,
-// 4H], hidden.weight [H, 4H], bias [4H] (the sum of torch's two).
+// 4H], input.bias [4H] (the sum of torch's two), hidden.weight [H, 4H].
 class Lstm final : public Recurrent {
  public:
   Lstm(int64_t in, int64_t hidden, const Initialisation& initialisation, Rng& rng);

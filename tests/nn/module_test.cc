@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <limits>
 
 #include "base/check.h"
 #include "nn/safetensors.h"
@@ -58,6 +59,20 @@ TEST(Module, LoadListsEveryFaultAndWritesNothing) {
     EXPECT_THAT(error.what(), HasSubstr("unexpected extra"));
   }
   EXPECT_EQ(pair.weight_.data<float>()[0], 1);
+}
+
+TEST(Module, LoadRefusesWhatIsNotFinite) {
+  Pair pair(1, 2);
+  TensorMap state = CopyState(pair.Parameters());
+  state.At("bias").data<float>()[1] = std::numeric_limits<float>::quiet_NaN();
+  try {
+    LoadState(pair.Parameters(), state);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kCorrupt);
+    EXPECT_THAT(error.what(), HasSubstr("bias [3] holds a value that is not finite"));
+  }
+  EXPECT_EQ(pair.bias_.data<float>()[1], 2);
 }
 
 TEST(Module, CopyAndLerpWorkInPlace) {

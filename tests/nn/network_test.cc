@@ -4,14 +4,18 @@
 #include <gtest/gtest.h>
 
 #include "base/check.h"
-#include "tests/nn/reference.h"
+#include "nn/distribution_head.h"
+#include "nn/optimizer.h"
+#include "tensor/ops.h"
+#include "tensor/tape.h"
 
 namespace weft {
 namespace {
 
 TEST(Network, ConfigIsReadAndItsChoicesAreClosed) {
   NetworkConfig config;
-  ConfigSource::Text("{hidden: [32], activation: relu, recurrent: gru, orthogonal: false}", "t")
+  ConfigSource::Text("{hidden: [32], activation: relu, recurrent: gru, orthogonal: false}",
+                     "t")
       .Parse(config);
   EXPECT_EQ(config.hidden, std::vector<int64_t>{32});
   EXPECT_EQ(config.hidden_activation(), Activation::kRelu);
@@ -36,6 +40,8 @@ TEST(Network, TrunkFlattensRowsAndNamesItsParameters) {
   const Tensor a = trunk.Forward(x), b = trunk.Forward(x.Reshape({1, 4}));
   EXPECT_EQ(a.shape(), Shape({1, 3}));
   EXPECT_TRUE(std::ranges::equal(a.data<float>(), b.data<float>()));
+  const Tensor doubles = trunk.Forward(Cast(x, DType::kFloat64));
+  EXPECT_TRUE(std::ranges::equal(a.data<float>(), doubles.data<float>()));
 }
 
 TEST(Network, SequenceWithoutRecurrenceIsForwardOfAllRows) {
@@ -64,6 +70,40 @@ TEST(Network, RecurrentTrunkNeedsItsState) {
   const Tensor before = trunk.Step(x, first, state);
   const Tensor after = trunk.Step(x, first, state);
   EXPECT_FALSE(std::ranges::equal(before.data<float>(), after.data<float>()));
+}
+
+// Acting, learning, publishing and averaging after warm-up.
+TEST(Network, AStepThatRepeatsAsksTheSystemForNothing) {
+  Rng rng(1, Purpose::kInitialise);
+  NetworkConfig config;
+  Trunk trunk(config, {4}, rng), target(config, {4}, rng);
+  DistributionHead head({.kind = DistributionKind::kCategorical, .sizes = {2}}, trunk.out(),
+                        Initialisation::Orthogonal(0.01), 0, rng);
+  std::vector<NamedParameter> parameters = trunk.Parameters("trunk.");
+  head.Collect("head.", parameters);
+  Tape tape(Pointers(parameters));
+  const std::vector<Tensor> handles = Handles(parameters);
+  Optimizer optimizer(OptimizerConfig(), parameters);
+  SnapshotPool pool(target.Parameters());
+  Trunk actor(config, {4}, rng);
+  std::vector<Rng> rngs;
+  for (uint64_t row = 0; row < 8; ++row) rngs.emplace_back(1, Purpose::kAction, row);
+  Tensor x = Tensor::Empty({8, 4});
+  rng.FillNormal(x.data<float>());
+  const auto step = [&] {
+    const Distribution acting = head.Forward(trunk.Forward(x));
+    const SampledAction sampled = acting.SampleWithLogProb(acting.Noise(rngs));
+    const Tape::Recording recording(tape);
+    const Distribution policy = head.Forward(trunk.Forward(x));
+    const Tensor ratio = Exp(Sub(policy.LogProb(sampled.action), sampled.log_prob));
+    optimizer.Step(tape.Gradient(Add(Mean(ratio), Mean(policy.Entropy())), handles), 1e-3, 0.5);
+    LerpParameters(0.005f, trunk.Parameters(), target.Parameters());
+    AdoptSnapshot(actor.Parameters(), pool.Take());
+  };
+  for (int i = 0; i < 3; ++i) step();
+  const int64_t before = TensorAllocator().system_calls;
+  for (int i = 0; i < 20; ++i) step();
+  EXPECT_EQ(TensorAllocator().system_calls, before);
 }
 
 TEST(Network, PixelsGoThroughTheNatureCnn) {

@@ -26,7 +26,7 @@ void ExpectReference(const std::string& name, bool reset) {
   state.Set("hidden.weight", Transposed(at("w_hh")));
   if (lstm) {
     layer = std::make_unique<Lstm>(5, 4, Initialisation::Zero(), rng);
-    state.Set("bias", Add(at("b_ih"), at("b_hh")));
+    state.Set("input.bias", Add(at("b_ih"), at("b_hh")));
   } else {
     layer = std::make_unique<Gru>(5, 4, Initialisation::Zero(), rng);
     state.Set("input.bias", at("b_ih"));
@@ -62,7 +62,7 @@ void ExpectReference(const std::string& name, bool reset) {
   };
   expect("input.weight", Transposed(at("grad.w_ih")));
   expect("hidden.weight", Transposed(at("grad.w_hh")));
-  expect(lstm ? "bias" : "input.bias", at("grad.b_ih"));
+  expect("input.bias", at("grad.b_ih"));
   if (!lstm) expect("hidden.bias", at("grad.b_hh"));
   const size_t inputs = layer->Parameters().size();
   ExpectClose(gradients[inputs], at("grad.x"), kRelative, kAbsolute, name + " d_x");
