@@ -1,6 +1,7 @@
 #include "tensor/gradient_plan.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "tensor/gradient_passes.h"
@@ -8,8 +9,9 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kTile = 1024;               // elements of a tile: a few operands of 4 KiB stay in the L1 cache
-constexpr int64_t kSmallestTiled = 4 * kTile;  // below, whole operands stay there anyway
+constexpr size_t kTile = 1024;                   // elements of a tile: a few operands of 4 KiB stay in the L1 cache
+constexpr size_t kTileBuffers = 6;               // for slots that live in a tile only
+constexpr int64_t kSmallestTiled = 16 * kTile;   // below, whole operands stay in the L2 cache
 constexpr int64_t kSmallestShared = 64 * kTile;  // from here on the tiles are shared among threads
 
 constexpr float kOne = 1;
@@ -34,8 +36,11 @@ GradientPlan::GradientPlan(const TapeRecord& record, int32_t loss, const Gradien
   slots_ = rules.slots();
   RemoveCopies(steps_, slots_);
   FuseActivations(steps_, slots_);
+  memory_.resize(slots_.size());
   Group();
-  PlaceSlots();
+  std::vector<Life> lives = Lives();
+  PlaceInTiles(lives);
+  PlaceInArena(std::move(lives));
 }
 
 bool GradientPlan::Matches(const TapeRecord& record, int32_t loss, const GradientSet& set) const {
@@ -60,14 +65,7 @@ void GradientPlan::Group() {
   }
 }
 
-// Offsets such that slots that live at the same time do not overlap, large ones first. A run of tiled steps is one moment,
-// as its steps interleave.
-void GradientPlan::PlaceSlots() {
-  struct Life {
-    size_t slot;
-    int64_t begin = -1, end = -1;
-    int64_t elements = 0;
-  };
+std::vector<GradientPlan::Life> GradientPlan::Lives() const {
   std::vector<Life> lives(slots_.size());
   for (size_t s = 0; s < slots_.size(); ++s) {
     lives[s].slot = s;
@@ -88,8 +86,49 @@ void GradientPlan::PlaceSlots() {
   std::erase_if(lives, [&](const Life& life) {
     return life.begin < 0 || slots_[life.slot].kind != GradientSlot::Kind::kTemporary;
   });
-  std::stable_sort(lives.begin(), lives.end(), [](const Life& a, const Life& b) { return a.elements > b.elements; });
+  return lives;
+}
 
+// Slots that begin and end inside one run of tiled steps need no more than a tile, as long as there are buffers.
+void GradientPlan::PlaceInTiles(std::vector<Life>& lives) {
+  std::vector<size_t> last_step(slots_.size(), 0);
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    for (const int32_t slot : steps_[i].in) {
+      if (slot >= 0) last_step[static_cast<size_t>(slot)] = i;
+    }
+    for (const int32_t slot : steps_[i].out) {
+      if (slot >= 0) last_step[static_cast<size_t>(slot)] = i;
+    }
+  }
+  std::vector<bool> local(slots_.size(), false);
+  for (const Life& life : lives) {
+    const Unit& unit = units_[static_cast<size_t>(life.begin)];
+    local[life.slot] = life.begin == life.end && unit.end - unit.begin > 1;
+  }
+  for (const Unit& unit : units_) {
+    std::array<size_t, kTileBuffers> free_from{};  // the step from which a buffer may be written
+    for (size_t i = unit.begin; i < unit.end; ++i) {
+      for (const int32_t operand : steps_[i].out) {
+        if (operand < 0 || !local[static_cast<size_t>(operand)]) continue;
+        const auto slot = static_cast<size_t>(operand);
+        if (memory_[slot].tile >= 0) continue;
+        const auto buffer = std::find_if(free_from.begin(), free_from.end(), [&](size_t from) { return from <= i; });
+        if (buffer == free_from.end()) {
+          local[slot] = false;
+          continue;
+        }
+        memory_[slot].tile = static_cast<int32_t>(buffer - free_from.begin());
+        *buffer = last_step[slot] + 1;
+      }
+    }
+  }
+  std::erase_if(lives, [&](const Life& life) { return local[life.slot]; });
+}
+
+// Offsets such that slots that live at the same time do not overlap, large ones first. A run of tiled steps is one moment,
+// as its steps interleave.
+void GradientPlan::PlaceInArena(std::vector<Life> lives) {
+  std::stable_sort(lives.begin(), lives.end(), [](const Life& a, const Life& b) { return a.elements > b.elements; });
   offsets_.assign(slots_.size(), 0);
   std::vector<Life> placed;  // by offset
   for (const Life& life : lives) {
@@ -112,9 +151,12 @@ void GradientPlan::RunTiles(const Context& context, const TapeRecord& record, co
   const Context serial{.pool = nullptr, .isa = context.isa, .plan = context.plan};
   const int64_t count = steps_[unit.begin].dims[0];
   auto run = [&](int64_t first, int64_t last) {
-    for (int64_t begin = first; begin < last; begin += kTile) {
+    alignas(64) std::array<std::array<float, kTile>, kTileBuffers> memory;
+    std::array<float*, kTileBuffers> buffers;
+    for (size_t b = 0; b < kTileBuffers; ++b) buffers[b] = memory[b].data();
+    for (int64_t begin = first; begin < last; begin += static_cast<int64_t>(kTile)) {
       for (size_t i = unit.begin; i < unit.end; ++i) {
-        RunStep(serial, steps_[i], record, pointers_, begin, std::min(begin + kTile, last));
+        RunStep(serial, steps_[i], record, memory_, {begin, std::min(begin + static_cast<int64_t>(kTile), last), buffers});
       }
     }
   };
@@ -126,20 +168,19 @@ void GradientPlan::RunTiles(const Context& context, const TapeRecord& record, co
 }
 
 void GradientPlan::Run(const Context& context, const TapeRecord& record, float* arena) {
-  if (arena_ != arena || pointers_.empty()) {
-    pointers_.resize(slots_.size());
+  if (arena_ != arena) {
     for (size_t s = 0; s < slots_.size(); ++s) {
       switch (slots_[s].kind) {
         case GradientSlot::Kind::kOne:
-          pointers_[s] = const_cast<float*>(&kOne);  // never written
+          memory_[s].data = const_cast<float*>(&kOne);  // never written
           break;
         case GradientSlot::Kind::kParameter: {
           Tensor gradient = set_->gradients[static_cast<size_t>(slots_[s].parameter)];
-          pointers_[s] = gradient.data<float>().data();
+          memory_[s].data = gradient.data<float>().data();
           break;
         }
         case GradientSlot::Kind::kTemporary:
-          pointers_[s] = arena + offsets_[s];
+          memory_[s].data = arena + offsets_[s];
           break;
       }
     }
@@ -147,7 +188,7 @@ void GradientPlan::Run(const Context& context, const TapeRecord& record, float* 
   }
   for (const Unit& unit : units_) {
     if (unit.end - unit.begin == 1) {
-      RunStep(context, steps_[unit.begin], record, pointers_);
+      RunStep(context, steps_[unit.begin], record, memory_);
     } else {
       RunTiles(context, record, unit);
     }
@@ -157,18 +198,18 @@ void GradientPlan::Run(const Context& context, const TapeRecord& record, float* 
 void InterpretGradient(const Context& context, const TapeRecord& record, int32_t loss, const GradientSet& set) {
   GradientRules rules(record, loss, set.parameters);
   std::vector<Tensor> storage;
-  std::vector<float*> pointers;
+  std::vector<SlotMemory> memory;
   const auto run = [&] {
-    for (size_t s = pointers.size(); s < rules.slots().size(); ++s) {
+    for (size_t s = memory.size(); s < rules.slots().size(); ++s) {
       const GradientSlot& slot = rules.slots()[s];
       Tensor tensor = slot.kind == GradientSlot::Kind::kOne ? Tensor::Scalar(1)
                       : slot.kind == GradientSlot::Kind::kParameter
                           ? set.gradients[static_cast<size_t>(slot.parameter)]
                           : Tensor::Empty({slot.elements});
-      pointers.push_back(tensor.data<float>().data());
+      memory.push_back({tensor.data<float>().data()});
       storage.push_back(std::move(tensor));
     }
-    for (const GradientStep& step : rules.steps()) RunStep(context, step, record, pointers);
+    for (const GradientStep& step : rules.steps()) RunStep(context, step, record, memory);
     rules.steps().clear();
   };
   for (int32_t node = rules.last_node(); node >= record.parameters(); --node) {

@@ -44,8 +44,17 @@ class GradientPlan {
     size_t begin, end;
   };
 
+  // The units between which a temporary lives.
+  struct Life {
+    size_t slot;
+    int64_t begin = -1, end = -1;
+    int64_t elements = 0;
+  };
+
   void Group();
-  void PlaceSlots();
+  std::vector<Life> Lives() const;
+  void PlaceInTiles(std::vector<Life>& lives);
+  void PlaceInArena(std::vector<Life> lives);
   void RunTiles(const Context& context, const TapeRecord& record, const Unit& unit) const;
 
   uint64_t hash_;
@@ -59,8 +68,8 @@ class GradientPlan {
   std::vector<Unit> units_;
   std::vector<int64_t> offsets_;   // per slot, of temporaries in the arena
   int64_t arena_elements_ = 0;
-  const float* arena_ = nullptr;   // that pointers_ were made for
-  std::vector<float*> pointers_;   // per slot
+  const float* arena_ = nullptr;   // that memory_ points into
+  std::vector<SlotMemory> memory_;  // per slot
 };
 
 // The same gradients node by node, each in a tensor of its own.

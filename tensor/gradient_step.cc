@@ -8,33 +8,36 @@ namespace {
 // Resolves the operands of one step; a missing operand is null.
 class Operands {
  public:
-  Operands(const GradientStep& step, const TapeRecord& record, std::span<float* const> slots, int64_t begin)
-      : step_(step), record_(record), slots_(slots), begin_(begin) {}
+  Operands(const GradientStep& step, const TapeRecord& record, std::span<const SlotMemory> slots, const Tile& tile)
+      : step_(step), record_(record), slots_(slots), tile_(tile) {}
 
-  const float* In(size_t index) const { return Moved<float>(step_.in[index]); }
+  const float* In(size_t index) const {
+    const int32_t operand = step_.in[index];
+    return operand >= 0 ? Slot(operand) : InAs<float>(index);
+  }
+  // Of a saved tensor.
   template <class T>
   const T* InAs(size_t index) const {
-    return Moved<T>(step_.in[index]);
+    const int32_t operand = step_.in[index];
+    return operand == kNoOperand ? nullptr : reinterpret_cast<const T*>(Saved(index).raw()) + tile_.begin;
   }
+  const Tensor& Saved(size_t index) const { return record_.saved(-1 - step_.in[index]); }
   float* Out(size_t index) const {
     const int32_t operand = step_.out[index];
-    return operand == kNoOperand ? nullptr : slots_[static_cast<size_t>(operand)] + begin_;
+    return operand == kNoOperand ? nullptr : Slot(operand);
   }
   bool Accumulates(size_t index) const { return step_.accumulate[index]; }
-  const Tensor& Saved(size_t index) const { return record_.saved(-1 - step_.in[index]); }
 
  private:
-  template <class T>
-  const T* Moved(int32_t operand) const {
-    if (operand == kNoOperand) return nullptr;
-    if (operand >= 0) return reinterpret_cast<const T*>(slots_[static_cast<size_t>(operand)]) + begin_;
-    return reinterpret_cast<const T*>(record_.saved(-1 - operand).raw()) + begin_;
+  float* Slot(int32_t operand) const {
+    const SlotMemory& slot = slots_[static_cast<size_t>(operand)];
+    return slot.tile < 0 ? slot.data + tile_.begin : tile_.buffers[static_cast<size_t>(slot.tile)];
   }
 
   const GradientStep& step_;
   const TapeRecord& record_;
-  std::span<float* const> slots_;
-  int64_t begin_;
+  std::span<const SlotMemory> slots_;
+  const Tile& tile_;
 };
 
 void AddInto(const Context& context, Broadcast broadcast, int64_t rows, int64_t columns, const float* x, float* y) {
@@ -54,7 +57,6 @@ void RunColumns(const GradientStep& step, const Operands& at) {
   }
 }
 
-// Parameters of one row in index order: no two rows meet, so the order of additions is that of the rows.
 void RunScatter(const GradientStep& step, const Operands& at) {
   const int64_t rows = step.dims[0], columns = step.dims[1];
   const auto* index = at.InAs<int64_t>(0);
@@ -107,10 +109,10 @@ void RunDenseWeight(const Context& context, const GradientStep& step, const Oper
 
 }  // namespace
 
-void RunStep(const Context& context, const GradientStep& step, const TapeRecord& record, std::span<float* const> slots,
-             int64_t begin, int64_t end) {
-  const Operands at(step, record, slots, begin);
-  const int64_t count = end - begin;
+void RunStep(const Context& context, const GradientStep& step, const TapeRecord& record,
+             std::span<const SlotMemory> slots, const Tile& tile) {
+  const Operands at(step, record, slots, tile);
+  const int64_t count = tile.end - tile.begin;
   const bool add = step.accumulate[0];
   const auto& dims = step.dims;
   switch (step.kind) {

@@ -57,12 +57,24 @@ struct GradientStep {
   std::array<int64_t, 6> dims{};
 };
 
-// Runs the step; slots are the gradient slots. Element-wise steps work on elements [begin, end), others on all.
-void RunStep(const Context& context, const GradientStep& step, const TapeRecord& record, std::span<float* const> slots,
-             int64_t begin, int64_t end);
+// The memory of a gradient slot: all its elements, or, when tile >= 0, those of the current tile only.
+struct SlotMemory {
+  float* data = nullptr;
+  int32_t tile = -1;
+};
+
+// What an element-wise step does of itself: elements [begin, end), with the memory of slots that live in the tile only.
+struct Tile {
+  int64_t begin, end;
+  std::span<float* const> buffers = {};
+};
+
+// Runs the step; slots are the gradient slots.
+void RunStep(const Context& context, const GradientStep& step, const TapeRecord& record,
+             std::span<const SlotMemory> slots, const Tile& tile);
 inline void RunStep(const Context& context, const GradientStep& step, const TapeRecord& record,
-                    std::span<float* const> slots) {
-  RunStep(context, step, record, slots, 0, step.dims[0]);
+                    std::span<const SlotMemory> slots) {
+  RunStep(context, step, record, slots, {0, step.dims[0]});
 }
 
 }  // namespace weft

@@ -84,6 +84,18 @@ TEST(GradientPlan, EqualsTheInterpreterOnLongElementwiseChainsAndThreads) {
   }
 }
 
+// More gradients at once than a tile has buffers, each used at the end again.
+TEST(GradientPlan, EqualsTheInterpreterWhenTileBuffersRunOut) {
+  ExpectPlanEqualsInterpreter({Random({20000}, 1)}, [](Inputs p) {
+    std::vector<Tensor> branches;
+    for (int i = 0; i < 12; ++i) branches.push_back(Apply(Unary::kSin, Scale(p[0], 1 + 0.1f * static_cast<float>(i))));
+    Tensor sum = Square(branches[0]);
+    for (const Tensor& branch : branches) sum = Add(Mul(sum, branch), Tanh(branch));
+    for (const Tensor& branch : branches) sum = Mul(sum, branch);
+    return Mean(sum);
+  });
+}
+
 struct Net {
   explicit Net(std::vector<int64_t> sizes, uint64_t seed) {
     for (size_t i = 0; i + 1 < sizes.size(); ++i) {
@@ -270,7 +282,7 @@ TEST(GradientPlan, RemovesTheCopiesOfReshapesAndSums) {
 }
 
 TEST(GradientPlan, ReusesTheArenaAlongAChain) {
-  const int64_t size = 10000, depth = 20;
+  const int64_t size = 20000, depth = 20;
   const Compiled compiled({Random({size}, 1)}, [&](Inputs p) {
     Tensor y = p[0];
     // Reductions in between keep the chain from being one tiled moment.
@@ -283,6 +295,7 @@ TEST(GradientPlan, ReusesTheArenaAlongAChain) {
 TEST(GradientPlan, RunsLongElementwiseChainsByTiles) {
   const Loss loss = [](Inputs p) { return Mean(Tanh(Exp(Square(p[0])))); };
   EXPECT_EQ(Compiled({Random({20000}, 1)}, loss).plan().tiled_runs(), 1);
+  EXPECT_LT(Compiled({Random({20000}, 1)}, loss).plan().arena_elements(), 20000 + 100) << "only the filled gradient";
   EXPECT_EQ(Compiled({Random({200}, 1)}, loss).plan().tiled_runs(), 0);
 }
 
