@@ -22,7 +22,7 @@ namespace {
 constexpr int kClasses = 136;       // up to 2^40 bytes
 constexpr int kLocalClasses = 44;   // up to 256 KiB: these have lists per thread
 constexpr int64_t kLocalBytes = 4 << 20;    // that one thread keeps before it shares
-constexpr int64_t kSharedBytes = 8 << 20;  // that the shared lists may keep beyond the peak in use
+constexpr int64_t kSharedBytes = 8 << 20;  // that the shared lists may keep beyond 1.5 times the peak in use
 constexpr int64_t kHugePage = 2 << 20;
 constexpr int32_t kBatch = 16;  // blocks moved from the shared to a local list at once
 
@@ -52,17 +52,15 @@ int64_t BlockBytes(int size_class) { return kBlockBytes[static_cast<size_t>(size
 
 struct FreeList {
   Storage* head = nullptr;
-  int64_t count = 0;
+  int64_t last_used = 0;  // of a shared list: when a block of its size was asked for last
 
   void Push(Storage* storage) {
     storage->next = head;
     head = storage;
-    ++count;
   }
   Storage* Pop() {
     Storage* storage = head;
     head = storage->next;
-    --count;
     return storage;
   }
 };
@@ -99,6 +97,7 @@ struct Shared {
   int64_t in_use_of_dead = 0;  // and of threads without a cache
   int64_t peak = 0;            // of bytes in use, as seen when a local list was empty
   int64_t system_calls = 0;
+  int64_t clock = 0;
   ThreadCache* threads = nullptr;
 
   int64_t InUse() const {
@@ -137,14 +136,16 @@ Storage* FromSystem(int size_class) {
   return storage;
 }
 
-// With the mutex held. When the lists are full, what lies in them longer makes room.
+// With the mutex held. When the lists are full, sizes that nobody asked for lately make room.
 void PushShared(Storage* storage) {
   const int64_t bytes = BlockBytes(storage->size_class);
-  if (shared.cached + bytes > shared.peak + kSharedBytes) {
+  while (shared.cached > 0 && shared.cached + bytes > shared.peak + shared.peak / 2 + kSharedBytes) {
+    FreeList* oldest = nullptr;
     for (FreeList& list : shared.lists) {
-      while (list.head != nullptr) ToSystem(list.Pop());
+      if (list.head != nullptr && (oldest == nullptr || list.last_used < oldest->last_used)) oldest = &list;
     }
-    shared.cached = 0;
+    shared.cached -= BlockBytes(oldest->head->size_class);
+    ToSystem(oldest->Pop());
   }
   shared.lists[static_cast<size_t>(storage->size_class)].Push(storage);
   shared.cached += bytes;
@@ -195,6 +196,7 @@ void CountInUse(int64_t bytes) {  // with the mutex held
   CountInUse(bytes);
   shared.peak = std::max(shared.peak, shared.InUse());
   FreeList& list = shared.lists[static_cast<size_t>(size_class)];
+  list.last_used = ++shared.clock;
   if (list.head != nullptr) {
     shared.cached -= bytes;
     Storage* storage = list.Pop();
