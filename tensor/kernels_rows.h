@@ -61,14 +61,29 @@ struct Rows {
       });
     }
   }
+  // The logarithms of many rows at once: one row of a policy's few actions would leave most lanes
+  // idle.
   static void LogSoftmax(int64_t rows, int64_t columns, const float* x, float* y) {
-    for (int64_t row = 0; row < rows; ++row, x += columns, y += columns) {
-      const Float largest = S::Set(Maximum(columns, x));
-      const float sum =
-          L::Sum(columns, [&](auto at, int64_t i) { return M::Exp(at.Load(x + i) - largest); });
-      const Float log_sum = M::Log(S::Set(sum));
-      L::Each(columns,
-              [&](auto at, int64_t i) { at.Store(y + i, at.Load(x + i) - largest - log_sum); });
+    constexpr int64_t kTogether = 16;
+    float largest[kTogether], log_sum[kTogether];
+    for (int64_t begin = 0; begin < rows; begin += kTogether) {
+      const int64_t count = rows - begin < kTogether ? rows - begin : kTogether;
+      for (int64_t r = 0; r < count; ++r) {
+        const float* row = x + (begin + r) * columns;
+        largest[r] = Maximum(columns, row);
+        log_sum[r] = L::Sum(columns, [&](auto at, int64_t i) {
+          return M::Exp(at.Load(row + i) - S::Set(largest[r]));
+        });
+      }
+      L::Each(count,
+              [&](auto at, int64_t r) { at.Store(log_sum + r, M::Log(at.Load(log_sum + r))); });
+      for (int64_t r = 0; r < count; ++r) {
+        const int64_t offset = (begin + r) * columns;
+        L::Each(columns, [&](auto at, int64_t i) {
+          at.Store(y + offset + i,
+                   at.Load(x + offset + i) - S::Set(largest[r]) - S::Set(log_sum[r]));
+        });
+      }
     }
   }
   static void LogSoftmaxGradient(int64_t rows, int64_t columns, const float* y, const float* d_y,

@@ -1,0 +1,17 @@
+# Run as a test: no object compiled for one instruction set may offer code that the linker could put in place of the
+# general version. OBJECTS is a list of object files, NM the symbol lister.
+foreach(object ${OBJECTS})
+  if(NOT object MATCHES "kernels_avx")
+    continue()
+  endif()
+  execute_process(COMMAND ${NM} --defined-only -C ${object} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCHALL "[^\n]* [WT] [^\n]*" shared "${symbols}")
+  if(shared)
+    list(JOIN shared "\n" shared)
+    message(FATAL_ERROR "${object} shares code with other files:\n${shared}")
+  endif()
+  math(EXPR checked "${checked} + 1")
+endforeach()
+if(NOT checked EQUAL 2)
+  message(FATAL_ERROR "expected the objects of two instruction sets in ${OBJECTS}")
+endif()
