@@ -64,6 +64,7 @@ struct SinCos {
 // turn is taken off exactly, the rest goes through Taylor series to x^15 and x^16 with |x| <= pi
 // / 4.
 SinCos SinCosTurn(double turn) {
+  // NOLINTNEXTLINE(bugprone-incorrect-roundings): never negative, and either neighbour will do
   const int quarter = static_cast<int>(4 * turn + 0.5);
   const double x = 6.283185307179586477 * (turn - 0.25 * quarter);
   const double z = x * x;

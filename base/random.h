@@ -1,7 +1,7 @@
 // Counter-based random numbers: Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as
 // easy as 1, 2, 3"). A generator is three integers (seed, stream, position), so draws depend on
 // neither placement nor thread, and a checkpoint that stores the three resumes exactly. Nothing
-// else in weft makes random numbers. No function here calls libm, whose last bits differ between
+// else in weft makes random numbers. No result depends on libm, whose last bits differ between
 // machines.
 #pragma once
 

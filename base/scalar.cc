@@ -80,7 +80,7 @@ std::string NotWhole(std::string_view text) {
 
 // The absolute value of a whole number in magnitude and its sign in negative.
 std::string ReadWhole(std::string_view text, uint64_t& magnitude, bool& negative) {
-  const std::string too_large = Quoted(text) + " needs more than 64 bits";
+  std::string too_large = Quoted(text) + " needs more than 64 bits";
   negative = text.starts_with('-');
   const std::string_view unsigned_text = text.substr(negative || text.starts_with('+') ? 1 : 0);
   if (unsigned_text.starts_with("0x") || unsigned_text.starts_with("0X")) {

@@ -49,10 +49,14 @@ std::string OnTerminal(int columns, Body body) {
   ::dup2(saved, STDERR_FILENO);
   ::close(saved);
   ::close(terminal);
-  std::string text(65536, 0);
-  const ssize_t count = ::read(controller, text.data(), text.size());
+  std::string text;
+  char part[4096];
+  ssize_t count = 0;
+  // The kernel hands the bytes over when it likes; with the terminal closed, the last read fails.
+  while ((count = ::read(controller, part, sizeof(part))) > 0) {
+    text.append(part, static_cast<size_t>(count));
+  }
   ::close(controller);
-  text.resize(static_cast<size_t>(std::max<ssize_t>(count, 0)));
   return text;
 }
 
