@@ -1,8 +1,8 @@
 #include "environments/asset.h"
 
 #include <cstdlib>
+#include <dlfcn.h>
 #include <filesystem>
-#include <system_error>
 #include <vector>
 
 #include "base/check.h"
@@ -24,9 +24,15 @@ std::vector<std::string> Folders() {
   std::string cache = Variable("XDG_CACHE_HOME");
   if (cache.empty()) cache = Variable("HOME") + "/.cache";
   folders.push_back(cache + "/weft/gymnasium-1.4.0/assets");
-  std::error_code error;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (!error) folders.push_back(program.parent_path().parent_path() / "share/weft/assets");
+  // An installed libweft.so lies in PREFIX/lib or one folder below.
+  Dl_info library;
+  if (dladdr(reinterpret_cast<void*>(&AssetPath), &library) != 0) {
+    auto folder = std::filesystem::path(library.dli_fname).parent_path();
+    for (int level = 0; level < 2; ++level) {
+      folder = folder.parent_path();
+      folders.push_back(folder / "share/weft/assets");
+    }
+  }
   return folders;
 }
 

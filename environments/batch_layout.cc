@@ -74,7 +74,6 @@ BatchLayout::BatchLayout(const EnvironmentSpec& spec, const BatchOptions& option
     }
   }
   action_elements_ = spec.action.shape().elements();
-  action_bytes_ = {action_elements_ * 4, action_elements_ * 8};
   if (const auto* discrete = spec.action.As<Discrete>()) {
     limits_ = {discrete->n};
     starts_ = {discrete->start};
@@ -126,6 +125,7 @@ BatchLayout::View BatchLayout::Open(const Tensor& action, TimeStep& out) {
       << "the action of " << spec_.id << " has dtype " << action.dtype();
   view.action = action.raw();
   view.action_dtype = action.dtype();
+  view.action_bytes = action_elements_ * static_cast<int64_t>(SizeOf(action.dtype()));
   if (shifted_action_.defined()) {
     const auto from = action.data<int64_t>();
     const auto to = shifted_action_.data<int64_t>();

@@ -22,6 +22,7 @@ class BatchLayout {
     LeafPointers leaves{};                    // what the environments write
     std::array<float*, kMaxLeaves> floats{};  // where a floating leaf ends up; null for u8 and i64
     const std::byte* action = nullptr;
+    int64_t action_bytes = 0;  // of one row
     DType action_dtype = DType::kFloat32;
     float* reward = nullptr;
     float* discount = nullptr;
@@ -47,9 +48,8 @@ class BatchLayout {
     for (size_t i = 0; i < leaf_count_; ++i) leaves[i] = view.leaves[i] + row * leaf_bytes_[i];
     return leaves;
   }
-  ActionRow Action(const View& view, int64_t row) const {
-    return {view.action + row * action_bytes_[view.action_dtype == DType::kFloat32 ? 0 : 1],
-            view.action_dtype};
+  static ActionRow Action(const View& view, int64_t row) {
+    return {view.action + row * view.action_bytes, view.action_dtype};
   }
 
   // Before rows [begin, end) step: throws for an action outside a discrete space or that is not
@@ -73,7 +73,6 @@ class BatchLayout {
       leaf_bytes_{};                        // of one row, as the environment writes it
   std::array<Tensor, kMaxLeaves> scratch_;  // [N, ..] f64 of a leaf that is rounded, else undefined
   int64_t action_elements_;                 // of one row
-  std::array<int64_t, 2> action_bytes_;     // of one row, in f32 and in 64-bit elements
   std::vector<int64_t> limits_, starts_;    // of each element of a discrete action
   Tensor shifted_action_;  // the action with starts_ added; undefined when all are 0
 };

@@ -136,12 +136,14 @@ class BatchOf final : public BatchEnvironment {
       row.steps = 0;
     } else {
       const ActionRow action = layout_.Action(view, index);
-      double sum = 0;
-      for (int64_t repeat = layout_.options().action_repeat; repeat > 0; --repeat) {
+      const int64_t repeats = layout_.options().action_repeat;
+      row.environment.Step(action, row.rng, out);
+      if (++row.steps >= step_limit_) type = StepType::kLast;
+      double sum = reward;
+      for (int64_t repeat = 1; repeat < repeats && type != StepType::kLast; ++repeat) {
         row.environment.Step(action, row.rng, out);
-        sum += reward;
         if (++row.steps >= step_limit_) type = StepType::kLast;
-        if (type == StepType::kLast) break;
+        sum += reward;
       }
       reward = sum;
     }

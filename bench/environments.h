@@ -1,0 +1,27 @@
+// How fast environments step: batches under random actions, resets included, beside a bare loop
+// over the same physics.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+struct EnvironmentFigure {
+  std::string id;
+  int threads = 1;
+  int64_t rows = 0;
+  double steps_per_second = 0;  // median of five samples, undisturbed (see the source)
+  double spread = 0;            // (largest - smallest) / median of them
+  // The bare loop, sampled in turn with the batch: mj_step with the same states and controls for
+  // MuJoCo tasks, plain arithmetic without rows, checks and time steps for CartPole-v1; 0 where
+  // there is none.
+  double bare_steps_per_second = 0;
+  double ratio = 0;  // median of batch over bare, pair by pair
+};
+
+// only: ids, or all registered environments when empty. Takes about a second for each.
+std::vector<EnvironmentFigure> BenchEnvironments(const std::vector<std::string>& only, int threads);
+
+}  // namespace weft

@@ -1,0 +1,125 @@
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <string>
+
+#include "base/check.h"
+#include "environments/batch_environment.h"
+#include "environments/environment_row.h"
+#include "environments/mujoco_simulation.h"
+
+namespace weft {
+namespace {
+
+// A cart with a pole, and `balls` loose balls above a floor: contacts begin after some steps.
+std::string WriteModel(const std::string& name, int balls, const std::string& memory) {
+  const std::string path = testing::TempDir() + "/" + name;
+  std::ofstream out(path);
+  out << "<mujoco><size memory=\"" << memory << "\"/><option timestep=\"0.02\"/><worldbody>"
+      << "<geom type=\"plane\" size=\"9 9 1\"/>"
+      << "<body pos=\"5 0 3\"><joint name=\"slider\" type=\"slide\" axis=\"1 0 0\"/><geom "
+         "size=\".1\"/>"
+      << "<body><joint type=\"hinge\" axis=\"0 1 0\"/><geom size=\".1\" pos=\"0 0 "
+         ".5\"/></body></body>";
+  for (int i = 0; i < balls; ++i) {
+    out << "<body pos=\"0 " << 0.15 * i << " .4\"><freejoint/><geom size=\".1\"/></body>";
+  }
+  out << "</worldbody><actuator><motor joint=\"slider\" ctrlrange=\"-1 1\" "
+         "ctrllimited=\"true\"/></actuator></mujoco>";
+  return path;
+}
+
+std::unique_ptr<BatchEnvironment> Pendulum(const std::string& arguments,
+                                           const BatchOptions& options) {
+  const EnvironmentEntry& entry = Environments().At("InvertedPendulum-v5");
+  const auto config = entry.make_arguments();
+  ConfigSource::Text(arguments, "test").Parse(*config);
+  return entry.make_batch(*config, options);
+}
+
+TEST(Mujoco, TakesAModelFileOfTheUsersOwn) {
+  const auto batch = Pendulum("{xml_file: " + WriteModel("own.xml", 1, "1M") + "}", {.rows = 1});
+  EXPECT_EQ(batch->spec().leaf("observation").shape, Shape({2 + 7 + 2 + 6}));
+  EXPECT_EQ(batch->spec().action.ToString(), "Box(-1, 1, [1])");
+}
+
+TEST(Mujoco, NamesWhereItLookedForAModel) {
+  try {
+    MujocoSimulation("nobody.xml");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
+    EXPECT_NE(error.message().find("gymnasium-1.4.0/assets/nobody.xml"), std::string::npos)
+        << error.message();
+  }
+}
+
+TEST(Mujoco, SaysWhatIsWrongWithAModelFile) {
+  const std::string path = testing::TempDir() + "/bad.xml";
+  std::ofstream(path) << "<mujoco><worldbody><body><joint/></body></worldbody></mujoco>";
+  try {
+    MujocoSimulation simulation(path);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kConfig);
+    EXPECT_NE(error.message().find(path), std::string::npos) << error.message();
+    EXPECT_GT(error.message().size(), path.size() + 10);
+  }
+}
+
+TEST(Mujoco, AnErrorInAStepNamesTheRowAndEndsNothing) {
+  const std::string path = WriteModel("small.xml", 40, "60K");
+  const auto batch =
+      Pendulum("{xml_file: " + path + "}", {.rows = 1, .first_row = 3, .seed = 5, .time_limit = 0});
+  TimeStep step = batch->MakeTimeStep();
+  try {
+    batch->Reset(step);
+    for (int i = 0; i < 200; ++i) batch->Step(Tensor::Zeros({1, 1}), step);
+    FAIL() << "60 KiB were enough";
+  } catch (const Error& error) {
+    EXPECT_NE(error.message().find("row 3 (seed 5): MuJoCo: "), std::string::npos)
+        << error.message();
+  }
+}
+
+TEST(Mujoco, WarningsLeaveNoLogFile) {
+  MujocoSimulation simulation("inverted_pendulum.xml");
+  const double huge[] = {1e30, 0}, zero[] = {0, 0}, control[] = {0};
+  simulation.Reset(huge, zero);
+  simulation.Step(control, 1);  // MuJoCo warns of an unstable simulation
+  EXPECT_FALSE(std::filesystem::exists("MUJOCO_LOG.TXT"));
+}
+
+TEST(Mujoco, SharesItsModelsAndSavesWarmStarts) {
+  MujocoSimulation simulation("half_cheetah.xml"), other("half_cheetah.xml");
+  EXPECT_EQ(simulation.body_mass().data(), other.body_mass().data());
+  const std::vector<double> velocity(9, 0.1), control(6, 0.5);
+  simulation.Reset(simulation.initial_position(), velocity);
+  simulation.Step(control, 50);  // on the ground: the solver's warm start matters
+  Writer writer;
+  simulation.Save(writer);
+  Reader reader(writer.bytes());
+  other.Load(reader);
+  simulation.Step(control, 50);
+  other.Step(control, 50);
+  for (size_t i = 0; i < 9; ++i) EXPECT_EQ(simulation.position()[i], other.position()[i]);
+}
+
+TEST(Mujoco, RefusesTheStateOfAnotherModel) {
+  MujocoSimulation cheetah("half_cheetah.xml"), hopper("hopper.xml");
+  Writer writer;
+  cheetah.Save(writer);
+  Reader reader(writer.bytes());
+  EXPECT_THROW(hopper.Load(reader), Error);
+}
+
+TEST(Mujoco, HealthyRangesNeedTwoNumbers) {
+  const EnvironmentEntry& entry = Environments().At("Hopper-v5");
+  const auto config = entry.make_arguments();
+  EXPECT_THROW(ConfigSource::Text("{healthy_z_range: [1]}", "test").Parse(*config), Error);
+  const auto infinite = entry.make_arguments();
+  EXPECT_NO_THROW(ConfigSource::Text("{healthy_z_range: [0.7, .inf]}", "test").Parse(*infinite));
+}
+
+}  // namespace
+}  // namespace weft
