@@ -35,6 +35,14 @@ Isa BestIsa() {
   return best;
 }
 
+bool PlanByDefault() {
+  static const bool plan = [] {
+    const char* wish = std::getenv("WEFT_PLAN");
+    return wish == nullptr || std::string(wish) != "off";
+  }();
+  return plan;
+}
+
 const char* Name(Isa isa) {
   switch (isa) {
     case Isa::kPortable:

@@ -13,10 +13,12 @@ enum class Isa : uint8_t { kPortable, kAvx2, kAvx512 };
 Isa BestIsa();           // of this CPU; WEFT_ISA=portable|avx2|avx512 lowers it
 const char* Name(Isa isa);
 
+bool PlanByDefault();  // false when WEFT_PLAN=off: for tests
+
 struct Context {
   ThreadPool* pool = nullptr;  // null: one thread
   Isa isa = BestIsa();
-  bool plan = true;  // false: gradients are interpreted node by node (WEFT_PLAN=off), for tests
+  bool plan = PlanByDefault();  // false: gradients are interpreted node by node
 };
 
 // The calling thread's context; a default one (one thread, best ISA) when none was set.

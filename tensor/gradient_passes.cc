@@ -12,7 +12,10 @@ constexpr int64_t kNever = -1;
 class Aliases {
  public:
   Aliases(const std::vector<GradientStep>& steps, const std::vector<GradientSlot>& slots)
-      : slots_(slots), root_(slots.size()), last_read_(slots.size(), kNever), last_write_(slots.size(), kNever) {
+      : slots_(slots),
+        root_(slots.size()),
+        last_read_(slots.size(), kNever),
+        last_write_(slots.size(), kNever) {
     for (size_t s = 0; s < slots.size(); ++s) root_[s] = static_cast<int32_t>(s);
     for (size_t i = 0; i < steps.size(); ++i) {
       const auto at = static_cast<int64_t>(i);
@@ -33,8 +36,9 @@ class Aliases {
     return slot;
   }
 
-  // Lets both share memory from step `at` on, which reads source and writes target for the first time; false when a later
-  // reader would see a wrong value. target_equals_source: the step copies, so both may be read until one is written.
+  // Lets both share memory from step `at` on, which reads source and writes target for the first
+  // time; false when a later reader would see a wrong value. target_equals_source: the step copies,
+  // so both may be read until one is written.
   bool Join(int64_t at, int32_t source, int32_t target, bool target_equals_source) {
     const auto from = static_cast<size_t>(Root(source)), to = static_cast<size_t>(Root(target));
     if (from == to || !IsTemporary(from) || !IsTemporary(to)) return false;
@@ -49,12 +53,22 @@ class Aliases {
   }
 
  private:
-  bool IsTemporary(size_t slot) const { return slots_[slot].kind == GradientSlot::Kind::kTemporary; }
+  bool IsTemporary(size_t slot) const {
+    return slots_[slot].kind == GradientSlot::Kind::kTemporary;
+  }
 
   const std::vector<GradientSlot>& slots_;
   std::vector<int32_t> root_;
   std::vector<int64_t> last_read_, last_write_;
 };
+
+void Erase(std::vector<GradientStep>& steps, const std::vector<bool>& removed) {
+  size_t kept = 0;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (!removed[i]) steps[kept++] = steps[i];
+  }
+  steps.resize(kept);
+}
 
 }  // namespace
 
@@ -78,15 +92,11 @@ void RemoveCopies(std::vector<GradientStep>& steps, const std::vector<GradientSl
         break;
     }
   }
-  size_t kept = 0;
-  for (size_t i = 0; i < steps.size(); ++i) {
-    if (removed[i]) continue;
-    steps[kept] = steps[i];
-    for (int32_t& slot : steps[kept].in) slot = slot >= 0 ? aliases.Root(slot) : slot;
-    for (int32_t& slot : steps[kept].out) slot = slot >= 0 ? aliases.Root(slot) : slot;
-    ++kept;
+  Erase(steps, removed);
+  for (GradientStep& step : steps) {
+    for (int32_t& slot : step.in) slot = slot >= 0 ? aliases.Root(slot) : slot;
+    for (int32_t& slot : step.out) slot = slot >= 0 ? aliases.Root(slot) : slot;
   }
-  steps.resize(kept);
 }
 
 void FuseActivations(std::vector<GradientStep>& steps, const std::vector<GradientSlot>& slots) {
@@ -98,7 +108,8 @@ void FuseActivations(std::vector<GradientStep>& steps, const std::vector<Gradien
     GradientStep& step = steps[i];
     // In place since RemoveCopies: nobody reads d_h later; nobody may have read it before either.
     if (step.kind == StepKind::kActivation && step.in[1] == step.out[0] &&
-        writes[static_cast<size_t>(step.out[0])] == 1 && reads[static_cast<size_t>(step.out[0])] == 0) {
+        writes[static_cast<size_t>(step.out[0])] == 1 &&
+        reads[static_cast<size_t>(step.out[0])] == 0) {
       GradientStep& product = steps[writer[static_cast<size_t>(step.out[0])]];
       if (product.kind == StepKind::kDenseInput && !product.accumulate[0] &&
           product.in[2] == kNoOperand) {
@@ -117,11 +128,7 @@ void FuseActivations(std::vector<GradientStep>& steps, const std::vector<Gradien
       writer[static_cast<size_t>(slot)] = i;
     }
   }
-  size_t kept = 0;
-  for (size_t i = 0; i < steps.size(); ++i) {
-    if (!removed[i]) steps[kept++] = steps[i];
-  }
-  steps.resize(kept);
+  Erase(steps, removed);
 }
 
 }  // namespace weft

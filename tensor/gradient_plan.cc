@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <sstream>
 
 #include "tensor/gradient_passes.h"
 
 namespace weft {
 namespace {
 
-constexpr size_t kTile = 1024;                   // elements of a tile: a few operands of 4 KiB stay in the L1 cache
+constexpr size_t kTile = 1024;  // elements of a tile: a few operands of 4 KiB stay in the L1 cache
 constexpr size_t kTileBuffers = 6;               // for slots that live in a tile only
 constexpr int64_t kSmallestTiled = 16 * kTile;   // below, whole operands stay in the L2 cache
 constexpr int64_t kSmallestShared = 64 * kTile;  // from here on the tiles are shared among threads
@@ -18,7 +19,17 @@ constexpr float kOne = 1;
 
 template <class T>
 bool SameBytes(std::span<const T> a, std::span<const T> b) {
-  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+}
+
+// The dims of a node without zeros behind them.
+std::string DimsText(const Node& node) {
+  size_t count = node.dims.size();
+  while (count > 0 && node.dims[count - 1] == 0) --count;
+  std::string text = "[";
+  for (size_t d = 0; d < count; ++d) text += (d > 0 ? ", " : "") + std::to_string(node.dims[d]);
+  return text + "]";
 }
 
 }  // namespace
@@ -48,14 +59,44 @@ bool GradientPlan::Matches(const TapeRecord& record, int32_t loss, const Gradien
          SameBytes<Node>(nodes_, record.nodes()) && SameBytes<int32_t>(inputs_, record.inputs());
 }
 
+std::string GradientPlan::Difference(const TapeRecord& record) const {
+  const auto others = record.nodes();
+  const auto first = static_cast<size_t>(record.parameters());
+  for (size_t n = first; n < std::min(nodes_.size(), others.size()); ++n) {
+    const Node& was = nodes_[n];
+    const Node& is = others[n];
+    const auto inputs = [&](std::span<const int32_t> all, const Node& node) {
+      return all.subspan(static_cast<size_t>(node.first_input), static_cast<size_t>(node.inputs));
+    };
+    std::ostringstream text;
+    text << "node " << n - first << " " << Name(was);
+    if (std::strcmp(Name(was), Name(is)) != 0) {
+      text << " became " << Name(is);
+    } else if (was.dims != is.dims) {
+      text << ": " << DimsText(was) << " became " << DimsText(is);
+    } else if (!SameBytes<int32_t>(inputs(inputs_, was), inputs(record.inputs(), is))) {
+      text << ": other inputs";
+    } else if (!SameBytes<Node>({&was, 1}, {&is, 1})) {
+      text << ": other attributes";
+    } else {
+      continue;
+    }
+    return text.str();
+  }
+  return std::to_string(nodes_.size() - first) + " nodes became " +
+         std::to_string(others.size() - first);
+}
+
 int64_t GradientPlan::tiled_runs() const {
-  return std::count_if(units_.begin(), units_.end(), [](const Unit& unit) { return unit.end - unit.begin > 1; });
+  return std::count_if(units_.begin(), units_.end(),
+                       [](const Unit& unit) { return unit.end - unit.begin > 1; });
 }
 
 void GradientPlan::Group() {
   for (size_t i = 0; i < steps_.size(); ++i) {
     const bool tiled = IsElementwise(steps_[i].kind) && steps_[i].dims[0] >= kSmallestTiled;
-    const bool joins = tiled && !units_.empty() && IsElementwise(steps_[units_.back().begin].kind) &&
+    const bool joins = tiled && !units_.empty() &&
+                       IsElementwise(steps_[units_.back().begin].kind) &&
                        steps_[units_.back().begin].dims[0] == steps_[i].dims[0];
     if (joins) {
       units_.back().end = i + 1;
@@ -89,7 +130,8 @@ std::vector<GradientPlan::Life> GradientPlan::Lives() const {
   return lives;
 }
 
-// Slots that begin and end inside one run of tiled steps need no more than a tile, as long as there are buffers.
+// Slots that begin and end inside one run of tiled steps need no more than a tile, as long as there
+// are buffers.
 void GradientPlan::PlaceInTiles(std::vector<Life>& lives) {
   std::vector<size_t> last_step(slots_.size(), 0);
   for (size_t i = 0; i < steps_.size(); ++i) {
@@ -112,7 +154,8 @@ void GradientPlan::PlaceInTiles(std::vector<Life>& lives) {
         if (operand < 0 || !local[static_cast<size_t>(operand)]) continue;
         const auto slot = static_cast<size_t>(operand);
         if (memory_[slot].tile >= 0) continue;
-        const auto buffer = std::find_if(free_from.begin(), free_from.end(), [&](size_t from) { return from <= i; });
+        const auto buffer = std::find_if(free_from.begin(), free_from.end(),
+                                         [&](size_t from) { return from <= i; });
         if (buffer == free_from.end()) {
           local[slot] = false;
           continue;
@@ -125,10 +168,11 @@ void GradientPlan::PlaceInTiles(std::vector<Life>& lives) {
   std::erase_if(lives, [&](const Life& life) { return local[life.slot]; });
 }
 
-// Offsets such that slots that live at the same time do not overlap, large ones first. A run of tiled steps is one moment,
-// as its steps interleave.
+// Offsets such that slots that live at the same time do not overlap, large ones first. A run of
+// tiled steps is one moment, as its steps interleave.
 void GradientPlan::PlaceInArena(std::vector<Life> lives) {
-  std::stable_sort(lives.begin(), lives.end(), [](const Life& a, const Life& b) { return a.elements > b.elements; });
+  std::stable_sort(lives.begin(), lives.end(),
+                   [](const Life& a, const Life& b) { return a.elements > b.elements; });
   offsets_.assign(slots_.size(), 0);
   std::vector<Life> placed;  // by offset
   for (const Life& life : lives) {
@@ -140,14 +184,15 @@ void GradientPlan::PlaceInArena(std::vector<Life> lives) {
     }
     offsets_[life.slot] = offset;
     arena_elements_ = std::max(arena_elements_, offset + life.elements);
-    const auto after = std::upper_bound(placed.begin(), placed.end(), offset, [&](int64_t value, const Life& other) {
-      return value < offsets_[other.slot];
-    });
+    const auto after = std::upper_bound(
+        placed.begin(), placed.end(), offset,
+        [&](int64_t value, const Life& other) { return value < offsets_[other.slot]; });
     placed.insert(after, life);
   }
 }
 
-void GradientPlan::RunTiles(const Context& context, const TapeRecord& record, const Unit& unit) const {
+void GradientPlan::RunTiles(const Context& context, const TapeRecord& record,
+                            const Unit& unit) const {
   const Context serial{.pool = nullptr, .isa = context.isa, .plan = context.plan};
   const int64_t count = steps_[unit.begin].dims[0];
   auto run = [&](int64_t first, int64_t last) {
@@ -156,7 +201,8 @@ void GradientPlan::RunTiles(const Context& context, const TapeRecord& record, co
     for (size_t b = 0; b < kTileBuffers; ++b) buffers[b] = memory[b].data();
     for (int64_t begin = first; begin < last; begin += static_cast<int64_t>(kTile)) {
       for (size_t i = unit.begin; i < unit.end; ++i) {
-        RunStep(serial, steps_[i], record, memory_, {begin, std::min(begin + static_cast<int64_t>(kTile), last), buffers});
+        RunStep(serial, steps_[i], record, memory_,
+                {begin, std::min(begin + static_cast<int64_t>(kTile), last), buffers});
       }
     }
   };
@@ -195,7 +241,8 @@ void GradientPlan::Run(const Context& context, const TapeRecord& record, float* 
   }
 }
 
-void InterpretGradient(const Context& context, const TapeRecord& record, int32_t loss, const GradientSet& set) {
+void InterpretGradient(const Context& context, const TapeRecord& record, int32_t loss,
+                       const GradientSet& set) {
   GradientRules rules(record, loss, set.parameters);
   std::vector<Tensor> storage;
   std::vector<SlotMemory> memory;

@@ -1,6 +1,7 @@
-// A compiled backward pass: the steps of a recording's gradient rules, with copies removed, activation derivatives fused
-// into the matrix product in front, element-wise runs made tile by tile, and all temporaries at fixed offsets of one
-// arena. It does the same operations on every element in the same order as the interpreter, so both give equal bits.
+// A compiled backward pass: the steps of a recording's gradient rules, with copies removed,
+// activation derivatives fused into the matrix product in front, element-wise runs made tile by
+// tile, and all temporaries at fixed offsets of one arena. It does the same operations on every
+// element in the same order as the interpreter, so both give equal bits.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +30,8 @@ class GradientPlan {
 
   // True when it was made for this structure, loss and set.
   bool Matches(const TapeRecord& record, int32_t loss, const GradientSet& set) const;
+  // The first difference from another structure: "node 3 Dense: [64, 17, 64] became [63, 17, 64]".
+  std::string Difference(const TapeRecord& record) const;
   // Elements of f32 that Run needs.
   int64_t arena_elements() const { return arena_elements_; }
   void Run(const Context& context, const TapeRecord& record, float* arena);
@@ -66,13 +69,14 @@ class GradientPlan {
   std::vector<GradientStep> steps_;
   std::vector<GradientSlot> slots_;
   std::vector<Unit> units_;
-  std::vector<int64_t> offsets_;   // per slot, of temporaries in the arena
+  std::vector<int64_t> offsets_;  // per slot, of temporaries in the arena
   int64_t arena_elements_ = 0;
-  const float* arena_ = nullptr;   // that memory_ points into
+  const float* arena_ = nullptr;    // that memory_ points into
   std::vector<SlotMemory> memory_;  // per slot
 };
 
 // The same gradients node by node, each in a tensor of its own.
-void InterpretGradient(const Context& context, const TapeRecord& record, int32_t loss, const GradientSet& set);
+void InterpretGradient(const Context& context, const TapeRecord& record, int32_t loss,
+                       const GradientSet& set);
 
 }  // namespace weft

@@ -4,7 +4,8 @@
 
 namespace weft {
 
-GradientRules::GradientRules(const TapeRecord& record, int32_t loss, std::span<const int32_t> parameters)
+GradientRules::GradientRules(const TapeRecord& record, int32_t loss,
+                             std::span<const int32_t> parameters)
     : record_(record), loss_(loss) {
   const auto count = static_cast<size_t>(NodeOf(loss)) + 1;
   needed_.resize(std::max(count, static_cast<size_t>(record.parameters())));
@@ -49,7 +50,8 @@ GradientRules::Target GradientRules::Into(int32_t value) {
 GradientRules::Written GradientRules::Write(int32_t value, int64_t elements) {
   if (!Wants(value)) return {Temporary(elements), kNoOperand};
   const Target target = Into(value);
-  return target.accumulate ? Written{Temporary(elements), target.slot} : Written{target.slot, kNoOperand};
+  return target.accumulate ? Written{Temporary(elements), target.slot}
+                           : Written{target.slot, kNoOperand};
 }
 
 void GradientRules::Finish(const Written& written) {
@@ -86,12 +88,15 @@ int32_t GradientRules::GradientOrZero(int32_t value) {
   const int32_t slot = slot_of_[static_cast<size_t>(value)];
   if (slot >= 0) return slot;
   const int32_t zero = Temporary(ElementsOf(value));
-  Emit({.kind = StepKind::kZero, .out = {zero, kNoOperand, kNoOperand}, .dims = {ElementsOf(value)}});
+  Emit({.kind = StepKind::kZero,
+        .out = {zero, kNoOperand, kNoOperand},
+        .dims = {ElementsOf(value)}});
   return zero;
 }
 
 void GradientRules::EmitUnreached() {
-  for (size_t slot = 1; slot < slots_.size() && slots_[slot].kind == GradientSlot::Kind::kParameter; ++slot) {
+  for (size_t slot = 1; slot < slots_.size() && slots_[slot].kind == GradientSlot::Kind::kParameter;
+       ++slot) {
     if (written_[slot] != 0) continue;
     Emit({.kind = StepKind::kZero,
           .out = {static_cast<int32_t>(slot), kNoOperand, kNoOperand},
@@ -102,14 +107,16 @@ void GradientRules::EmitUnreached() {
 void GradientRules::EmitNode(int32_t n) {
   const Node& node = record_.nodes()[static_cast<size_t>(n)];
   const int32_t d_y = slot_of_[static_cast<size_t>(n) * 2];
-  const bool reached = d_y >= 0 || (node.outputs == 2 && slot_of_[static_cast<size_t>(n) * 2 + 1] >= 0);
+  const bool reached =
+      d_y >= 0 || (node.outputs == 2 && slot_of_[static_cast<size_t>(n) * 2 + 1] >= 0);
   if (needed_[static_cast<size_t>(n)] == 0 || !reached) return;
   current_ = n;
   const auto inputs = record_.InputsOf(node);
   const auto saved = [&](int32_t index) { return SavedOperand(node.first_saved + index); };
   const auto& dims = node.dims;
   const auto with = [&](StepKind kind, std::array<int32_t, 5> in) {
-    return GradientStep{.kind = kind, .detail = node.kind, .in = in, .dims = {dims[0], dims[1], dims[2]}};
+    return GradientStep{
+        .kind = kind, .detail = node.kind, .in = in, .dims = {dims[0], dims[1], dims[2]}};
   };
   constexpr int32_t no = kNoOperand;
   switch (node.op) {
@@ -188,7 +195,9 @@ void GradientRules::EmitNode(int32_t n) {
       break;
     case Op::kSwap: {
       const Written d_x = Write(inputs[0], dims[0] * dims[1] * dims[2]);
-      Emit({.kind = StepKind::kSwap, .in = {d_y, no, no, no, no}, .out = {d_x.slot, no, no},
+      Emit({.kind = StepKind::kSwap,
+            .in = {d_y, no, no, no, no},
+            .out = {d_x.slot, no, no},
             .dims = {dims[0], dims[2], dims[1]}});
       Finish(d_x);
       break;
@@ -235,11 +244,12 @@ void GradientRules::EmitBinary(const Node& node, int32_t d_y) {
   const bool linear = op == Binary::kAdd || op == Binary::kSubtract;
   const bool equal = node.broadcast == Broadcast::kNone;
   // Sums and differences read no operand; d_y stands in for both.
-  GradientStep step{.kind = equal ? StepKind::kBinary : StepKind::kBroadcast,
-                    .detail = node.kind,
-                    .broadcast = node.broadcast,
-                    .in = {linear ? d_y : SavedOperand(node.first_saved + 1),
-                           linear ? d_y : SavedOperand(node.first_saved + 2), d_y, kNoOperand, kNoOperand}};
+  GradientStep step{
+      .kind = equal ? StepKind::kBinary : StepKind::kBroadcast,
+      .detail = node.kind,
+      .broadcast = node.broadcast,
+      .in = {linear ? d_y : SavedOperand(node.first_saved + 1),
+             linear ? d_y : SavedOperand(node.first_saved + 2), d_y, kNoOperand, kNoOperand}};
   step.dims[0] = equal ? node.dims[1] : node.dims[0];
   step.dims[1] = node.dims[1];
   bool emit = false;
@@ -263,7 +273,8 @@ void GradientRules::EmitBinary(const Node& node, int32_t d_y) {
 
 void GradientRules::EmitConcat(const Node& node, int32_t d_y) {
   const int64_t rows = node.dims[0], columns = node.dims[1];
-  const auto words = record_.inputs().subspan(static_cast<size_t>(node.first_input), 2 * static_cast<size_t>(node.inputs));
+  const auto words = record_.inputs().subspan(static_cast<size_t>(node.first_input),
+                                              2 * static_cast<size_t>(node.inputs));
   const auto count = static_cast<size_t>(node.inputs);
   int64_t offset = 0;
   for (size_t i = 0; i < count; ++i) {
@@ -283,7 +294,9 @@ void GradientRules::EmitSlice(const Node& node, int32_t d_y) {
   const auto [rows, columns, begin, end, a, b, c] = node.dims;
   const Target target = Into(value);
   if (!target.accumulate) {
-    Emit({.kind = StepKind::kZero, .out = {target.slot, kNoOperand, kNoOperand}, .dims = {rows * columns}});
+    Emit({.kind = StepKind::kZero,
+          .out = {target.slot, kNoOperand, kNoOperand},
+          .dims = {rows * columns}});
   }
   Emit({.kind = StepKind::kColumns,
         .accumulate = {true},
@@ -320,7 +333,8 @@ void GradientRules::EmitLstmCell(const Node& node, int32_t value) {
   const Written d_gates = Write(inputs[0], rows * 4 * hidden);
   const Written d_old_c = Write(inputs[1], rows * hidden);
   Emit({.kind = StepKind::kLstmCell,
-        .in = {SavedOperand(node.first_saved + 2), SavedOperand(node.first_saved + 3), d_c, d_h, kNoOperand},
+        .in = {SavedOperand(node.first_saved + 2), SavedOperand(node.first_saved + 3), d_c, d_h,
+               kNoOperand},
         .out = {d_gates.slot, d_old_c.slot, kNoOperand},
         .dims = {rows, hidden}});
   Finish(d_gates);
@@ -330,10 +344,12 @@ void GradientRules::EmitLstmCell(const Node& node, int32_t value) {
 void GradientRules::EmitGruCell(const Node& node, int32_t d_y) {
   const auto inputs = record_.InputsOf(node);
   const int64_t rows = node.dims[0], hidden = node.dims[1];
-  const std::array<Written, 3> written = {Write(inputs[0], rows * 3 * hidden), Write(inputs[1], rows * 3 * hidden),
+  const std::array<Written, 3> written = {Write(inputs[0], rows * 3 * hidden),
+                                          Write(inputs[1], rows * 3 * hidden),
                                           Write(inputs[2], rows * hidden)};
   Emit({.kind = StepKind::kGruCell,
-        .in = {SavedOperand(node.first_saved + 1), SavedOperand(node.first_saved + 2), d_y, kNoOperand, kNoOperand},
+        .in = {SavedOperand(node.first_saved + 1), SavedOperand(node.first_saved + 2), d_y,
+               kNoOperand, kNoOperand},
         .out = {written[0].slot, written[1].slot, written[2].slot},
         .dims = {rows, hidden}});
   for (const Written& each : written) Finish(each);

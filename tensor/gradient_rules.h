@@ -1,6 +1,6 @@
-// The gradient rule of every op, as steps on slots. A slot is one gradient: of a value, or a temporary. The first
-// contribution to a slot writes, later ones add, in the order of the nodes from last to first; so the sum of several
-// paths has one order whoever runs the steps.
+// The gradient rule of every op, as steps on slots. A slot is one gradient: of a value, or a
+// temporary. The first contribution to a slot writes, later ones add, in the order of the nodes
+// from last to first; so the sum of several paths has one order whoever runs the steps.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,15 @@ struct GradientSlot {
 
 class GradientRules {
  public:
-  // loss: a value with one element; parameters: numbers of the parameters asked for, without duplicates. Slot 0 is the
-  // gradient of the loss, 1; slots 1.. are those of the parameters.
+  // loss: a value with one element; parameters: numbers of the parameters asked for, without
+  // duplicates. Slot 0 is the gradient of the loss, 1; slots 1.. are those of the parameters.
   GradientRules(const TapeRecord& record, int32_t loss, std::span<const int32_t> parameters);
 
-  // The last node that can contribute; nodes are emitted from there down to the first that is no parameter.
+  // The last node that can contribute; nodes are emitted from there down to the first that is no
+  // parameter.
   int32_t last_node() const { return NodeOf(loss_); }
-  // Appends the steps of one node: nothing when no gradient reaches it or it reaches no parameter asked for.
+  // Appends the steps of one node: nothing when no gradient reaches it or it reaches no parameter
+  // asked for.
   void EmitNode(int32_t node);
   // Appends what is left: zeros for parameters that the loss does not reach.
   void EmitUnreached();
@@ -40,7 +42,8 @@ class GradientRules {
     int32_t slot;
     bool accumulate;
   };
-  // A slot that a kernel without accumulation writes; Finish adds it to `into` when that is another one.
+  // A slot that a kernel without accumulation writes; Finish adds it to `into` when that is another
+  // one.
   struct Written {
     int32_t slot, into;
   };
@@ -68,11 +71,11 @@ class GradientRules {
 
   const TapeRecord& record_;
   int32_t loss_;
-  int32_t current_ = 0;            // the node being emitted
-  std::vector<uint8_t> needed_;    // per node: a parameter asked for lies below it
-  std::vector<int32_t> slot_of_;   // per value, -1 while nothing reached it
+  int32_t current_ = 0;           // the node being emitted
+  std::vector<uint8_t> needed_;   // per node: a parameter asked for lies below it
+  std::vector<int32_t> slot_of_;  // per value, -1 while nothing reached it
   std::vector<GradientSlot> slots_;
-  std::vector<uint8_t> written_;   // per slot
+  std::vector<uint8_t> written_;  // per slot
   std::vector<GradientStep> steps_;
 };
 

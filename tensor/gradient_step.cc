@@ -8,7 +8,8 @@ namespace {
 // Resolves the operands of one step; a missing operand is null.
 class Operands {
  public:
-  Operands(const GradientStep& step, const TapeRecord& record, std::span<const SlotMemory> slots, const Tile& tile)
+  Operands(const GradientStep& step, const TapeRecord& record, std::span<const SlotMemory> slots,
+           const Tile& tile)
       : step_(step), record_(record), slots_(slots), tile_(tile) {}
 
   const float* In(size_t index) const {
@@ -19,7 +20,8 @@ class Operands {
   template <class T>
   const T* InAs(size_t index) const {
     const int32_t operand = step_.in[index];
-    return operand == kNoOperand ? nullptr : reinterpret_cast<const T*>(Saved(index).raw()) + tile_.begin;
+    return operand == kNoOperand ? nullptr
+                                 : reinterpret_cast<const T*>(Saved(index).raw()) + tile_.begin;
   }
   const Tensor& Saved(size_t index) const { return record_.saved(-1 - step_.in[index]); }
   float* Out(size_t index) const {
@@ -40,7 +42,8 @@ class Operands {
   const Tile& tile_;
 };
 
-void AddInto(const Context& context, Broadcast broadcast, int64_t rows, int64_t columns, const float* x, float* y) {
+void AddInto(const Context& context, Broadcast broadcast, int64_t rows, int64_t columns,
+             const float* x, float* y) {
   kernels::BinaryForward(context, Binary::kAdd, broadcast, rows, columns, y, x, y);
 }
 
@@ -92,7 +95,8 @@ void RunRepeat(const Context& context, const GradientStep& step, const Operands&
     AddInto(context, Broadcast::kColumn, rows, columns, at.In(0), at.Out(0));
     return;
   }
-  for (int64_t row = 0; row < rows; ++row) std::fill_n(at.Out(0) + row * columns, columns, at.In(0)[row]);
+  for (int64_t row = 0; row < rows; ++row)
+    std::fill_n(at.Out(0) + row * columns, columns, at.In(0)[row]);
 }
 
 void RunDenseWeight(const Context& context, const GradientStep& step, const Operands& at) {
@@ -104,7 +108,8 @@ void RunDenseWeight(const Context& context, const GradientStep& step, const Oper
     kernels::DenseWeightGradient(context, rows, in, out, at.In(0), at.In(1), at.Accumulates(0), d_w,
                                  together ? d_b : nullptr);
   }
-  if (d_b != nullptr && !together) kernels::SumRows(context, rows, out, at.In(1), at.Accumulates(1), d_b);
+  if (d_b != nullptr && !together)
+    kernels::SumRows(context, rows, out, at.In(1), at.Accumulates(1), d_b);
 }
 
 }  // namespace
@@ -129,11 +134,12 @@ void RunStep(const Context& context, const GradientStep& step, const TapeRecord&
       kernels::Affine(context, count, record.numbers(step.node)[0], 0, at.In(0), at.Out(0));
       break;
     case StepKind::kActivation:
-      kernels::ActivationGradient(context, count, static_cast<Activation>(step.detail), at.In(0), at.In(1), at.Out(0));
+      kernels::ActivationGradient(context, count, static_cast<Activation>(step.detail), at.In(0),
+                                  at.In(1), at.Out(0));
       break;
     case StepKind::kUnary:
-      kernels::UnaryGradient(context, static_cast<Unary>(step.detail), count, at.In(0), at.In(1), at.In(2), add,
-                             at.Out(0));
+      kernels::UnaryGradient(context, static_cast<Unary>(step.detail), count, at.In(0), at.In(1),
+                             at.In(2), add, at.Out(0));
       break;
     case StepKind::kClamp: {
       const auto [low, high] = record.numbers(step.node);
@@ -144,12 +150,14 @@ void RunStep(const Context& context, const GradientStep& step, const TapeRecord&
       RunMask(step, at, count);
       break;
     case StepKind::kBinary:
-      kernels::BinaryGradient(context, static_cast<Binary>(step.detail), Broadcast::kNone, 1, count, at.In(0), at.In(1),
-                              at.In(2), add, at.Out(0), at.Accumulates(1), at.Out(1));
+      kernels::BinaryGradient(context, static_cast<Binary>(step.detail), Broadcast::kNone, 1, count,
+                              at.In(0), at.In(1), at.In(2), add, at.Out(0), at.Accumulates(1),
+                              at.Out(1));
       break;
     case StepKind::kBroadcast:
-      kernels::BinaryGradient(context, static_cast<Binary>(step.detail), step.broadcast, dims[0], dims[1], at.In(0),
-                              at.In(1), at.In(2), add, at.Out(0), at.Accumulates(1), at.Out(1));
+      kernels::BinaryGradient(context, static_cast<Binary>(step.detail), step.broadcast, dims[0],
+                              dims[1], at.In(0), at.In(1), at.In(2), add, at.Out(0),
+                              at.Accumulates(1), at.Out(1));
       break;
     case StepKind::kFill:
       RunFill(context, step, at);
@@ -178,19 +186,22 @@ void RunStep(const Context& context, const GradientStep& step, const TapeRecord&
       kernels::LogSoftmaxGradient(context, dims[0], dims[1], at.In(0), at.In(1), add, at.Out(0));
       break;
     case StepKind::kLayerNorm:
-      kernels::LayerNormGradient(context, dims[0], dims[1], at.In(0), at.In(1), at.In(2), at.In(3), at.In(4), add,
-                                 at.Out(0), at.Out(1), at.Out(2));
+      kernels::LayerNormGradient(context, dims[0], dims[1], at.In(0), at.In(1), at.In(2), at.In(3),
+                                 at.In(4), add, at.Out(0), at.Out(1), at.Out(2));
       break;
     case StepKind::kLstmCell:
-      kernels::LstmCellGradient(context, dims[0], dims[1], at.In(0), at.In(1), at.In(2), at.In(3), at.Out(0), at.Out(1));
+      kernels::LstmCellGradient(context, dims[0], dims[1], at.In(0), at.In(1), at.In(2), at.In(3),
+                                at.Out(0), at.Out(1));
       break;
     case StepKind::kGruCell:
-      kernels::GruCellGradient(context, dims[0], dims[1], at.In(0), at.In(1), at.In(2), at.Out(0), at.Out(1), at.Out(2));
+      kernels::GruCellGradient(context, dims[0], dims[1], at.In(0), at.In(1), at.In(2), at.Out(0),
+                               at.Out(1), at.Out(2));
       break;
     case StepKind::kCol2Im: {
       const auto& [batch, channels, height, width, kernel, stride, pad] =
           record.nodes()[static_cast<size_t>(step.node)].dims;
-      kernels::Col2Im(context, batch, channels, height, width, kernel, stride, pad, at.In(0), add, at.Out(0));
+      kernels::Col2Im(context, batch, channels, height, width, kernel, stride, pad, at.In(0), add,
+                      at.Out(0));
       break;
     }
     case StepKind::kSwap:

@@ -28,7 +28,9 @@ int64_t Rows(const Tensor& x) {
   return columns == 0 ? 0 : x.elements() / columns;
 }
 
-Shape DropLast(const Shape& shape) { return Shape(shape.dims().first(static_cast<size_t>(shape.rank() - 1))); }
+Shape DropLast(const Shape& shape) {
+  return Shape(shape.dims().first(static_cast<size_t>(shape.rank() - 1)));
+}
 
 }  // namespace ops
 
@@ -44,10 +46,13 @@ Broadcast BroadcastOf(const char* op, const Tensor& a, const Tensor& b) {
   if (b.elements() == 1) return Broadcast::kScalar;
   const auto from = a.shape().dims(), to = b.shape().dims();
   if (to.size() == 1 && !from.empty() && to.back() == from.back()) return Broadcast::kRow;
-  if (to.size() == from.size() && to.back() == 1 && std::equal(from.begin(), from.end() - 1, to.begin())) {
+  if (to.size() == from.size() && to.back() == 1 &&
+      std::equal(from.begin(), from.end() - 1, to.begin())) {
     return Broadcast::kColumn;
   }
-  Fail(op, "the second shape is neither the first, one element, its last dimension [A] nor its leading ones [.., 1]",
+  Fail(op,
+       "the second shape is neither the first, one element, its last dimension [A] nor its leading "
+       "ones [.., 1]",
        {&a, &b});
 }
 
@@ -59,36 +64,42 @@ Tensor Dense(const Tensor& x, const Tensor& w, const Tensor& b, Activation activ
     Fail("Dense", "weights lie in panels (ToLayout(Layout::kPanels), once)", {&x, &w});
   }
   const int64_t in = w.shape().dims()[0], out = w.shape().dims()[1];
-  if (ops::Columns(x) != in) [[unlikely]] Fail("Dense", "the columns of x are not the rows of w", {&x, &w});
-  if (b.defined() && (!ops::IsFloat(b) || b.shape().rank() != 1 || b.shape().dims()[0] != out)) [[unlikely]] {
+  if (ops::Columns(x) != in) [[unlikely]]
+    Fail("Dense", "the columns of x are not the rows of w", {&x, &w});
+  if (b.defined() && (!ops::IsFloat(b) || b.shape().rank() != 1 || b.shape().dims()[0] != out))
+      [[unlikely]] {
     Fail("Dense", "the bias is not [N] for w [K, N]", {&x, &w, &b});
   }
   const int64_t rows = ops::Rows(x);
   Tensor y = Tensor::Empty(x.shape().WithDim(-1, out));
   kernels::Dense(CurrentContext(), rows, in, out, ops::Floats(x), ops::Floats(w),
                  b.defined() ? ops::Floats(b) : nullptr, activation, ops::Floats(y));
-  Record({.op = Op::kDense, .kind = static_cast<uint8_t>(activation), .dims = {rows, in, out}}, {}, {&x, &w, &b}, {&y},
-         {&x, &w});
+  Record({.op = Op::kDense, .kind = static_cast<uint8_t>(activation), .dims = {rows, in, out}}, {},
+         {&x, &w, &b}, {&y}, {&x, &w});
   return y;
 }
 
-Tensor Conv2d(const Tensor& x, const Tensor& w, const Tensor& b, int64_t kernel, int64_t stride, int64_t pad,
-              Activation activation) {
-  if (!ops::IsFloat(x) || x.shape().rank() != 4) Fail("Conv2d", "wants x [B, C, H, W] F32", {&x, &w});
+Tensor Conv2d(const Tensor& x, const Tensor& w, const Tensor& b, int64_t kernel, int64_t stride,
+              int64_t pad, Activation activation) {
+  if (!ops::IsFloat(x) || x.shape().rank() != 4)
+    Fail("Conv2d", "wants x [B, C, H, W] F32", {&x, &w});
   WEFT_CHECK(kernel > 0 && stride > 0 && pad >= 0)
       << "Conv2d: kernel " << kernel << ", stride " << stride << ", pad " << pad;
   const int64_t batch = x.dim(0), channels = x.dim(1), height = x.dim(2), width = x.dim(3);
-  if (height + 2 * pad < kernel || width + 2 * pad < kernel) Fail("Conv2d", "the kernel is larger than the image", {&x, &w});
+  if (height + 2 * pad < kernel || width + 2 * pad < kernel)
+    Fail("Conv2d", "the kernel is larger than the image", {&x, &w});
   const int64_t out_height = (height + 2 * pad - kernel) / stride + 1;
   const int64_t out_width = (width + 2 * pad - kernel) / stride + 1;
   Tensor patches = Tensor::Empty({batch * out_height * out_width, channels * kernel * kernel});
-  kernels::Im2Col(CurrentContext(), batch, channels, height, width, kernel, stride, pad, ops::Floats(x),
-                  ops::Floats(patches));
-  Record({.op = Op::kIm2Col, .dims = {batch, channels, height, width, kernel, stride, pad}}, {}, {&x}, {&patches}, {});
+  kernels::Im2Col(CurrentContext(), batch, channels, height, width, kernel, stride, pad,
+                  ops::Floats(x), ops::Floats(patches));
+  Record({.op = Op::kIm2Col, .dims = {batch, channels, height, width, kernel, stride, pad}}, {},
+         {&x}, {&patches}, {});
   const Tensor pixels = Dense(patches, w, b, activation);  // [B * OH * OW, OC]
   const int64_t area = out_height * out_width, out_channels = pixels.dim(1);
   Tensor y = Tensor::Empty({batch, out_channels, out_height, out_width});
-  kernels::SwapLastTwo(CurrentContext(), batch, area, out_channels, ops::Floats(pixels), ops::Floats(y));
+  kernels::SwapLastTwo(CurrentContext(), batch, area, out_channels, ops::Floats(pixels),
+                       ops::Floats(y));
   Record({.op = Op::kSwap, .dims = {batch, area, out_channels}}, {}, {&pixels}, {&y}, {});
   return y;
 }
@@ -104,14 +115,15 @@ Tensor Apply(Unary op, const Tensor& x) {
 
 Tensor Apply(Binary op, const Tensor& a, const Tensor& b) {
   Node node{.op = Op::kBinary, .kind = static_cast<uint8_t>(op)};
-  if (!ops::IsFloat(a) || !ops::IsFloat(b)) [[unlikely]] Fail(Name(node), "wants row-major F32 tensors", {&a, &b});
+  if (!ops::IsFloat(a) || !ops::IsFloat(b)) [[unlikely]]
+    Fail(Name(node), "wants row-major F32 tensors", {&a, &b});
   node.broadcast = BroadcastOf(Name(node), a, b);
   const bool flat = node.broadcast == Broadcast::kNone || node.broadcast == Broadcast::kScalar;
   node.dims[0] = flat ? 1 : ops::Rows(a);
   node.dims[1] = flat ? a.elements() : ops::Columns(a);
   Tensor y = Tensor::Empty(a.shape());
-  kernels::BinaryForward(CurrentContext(), op, node.broadcast, node.dims[0], node.dims[1], ops::Floats(a),
-                         ops::Floats(b), ops::Floats(y));
+  kernels::BinaryForward(CurrentContext(), op, node.broadcast, node.dims[0], node.dims[1],
+                         ops::Floats(a), ops::Floats(b), ops::Floats(y));
   if (op == Binary::kAdd || op == Binary::kSubtract) {
     Record(node, {}, {&a, &b}, {&y}, {});
   } else {
@@ -125,7 +137,8 @@ Tensor Affine(const Tensor& x, float scale, float shift) {
   Tensor y = Tensor::Empty(x.shape());
   const int64_t count = x.elements();
   kernels::Affine(CurrentContext(), count, scale, shift, ops::Floats(x), ops::Floats(y));
-  Record({.op = Op::kAffine, .kind = static_cast<uint8_t>(scale == 1), .dims = {count}}, {scale, shift}, {&x}, {&y}, {});
+  Record({.op = Op::kAffine, .kind = static_cast<uint8_t>(scale == 1), .dims = {count}},
+         {scale, shift}, {&x}, {&y}, {});
   return y;
 }
 
@@ -146,8 +159,8 @@ Tensor Select(const Tensor& mask, const Tensor& a, const Tensor& b) {
   }
   Tensor y = Tensor::Empty(a.shape());
   const int64_t count = a.elements();
-  kernels::Select(CurrentContext(), count, mask.data<uint8_t>().data(), ops::Floats(a), ops::Floats(b),
-                  ops::Floats(y));
+  kernels::Select(CurrentContext(), count, mask.data<uint8_t>().data(), ops::Floats(a),
+                  ops::Floats(b), ops::Floats(y));
   Record({.op = Op::kSelect, .dims = {count}}, {}, {&a, &b}, {&y}, {&mask});
   return y;
 }

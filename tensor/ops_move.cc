@@ -18,10 +18,13 @@ using ops::Rows;
 void RecordConcat(std::span<const Tensor> parts, int64_t rows, int64_t columns, Tensor& y) {
   TapeRecord* record = TapeRecord::Current();
   if (record == nullptr) return;
-  if (std::none_of(parts.begin(), parts.end(), [&](const Tensor& part) { return record->Tracks(part); })) return;
+  if (std::none_of(parts.begin(), parts.end(),
+                   [&](const Tensor& part) { return record->Tracks(part); }))
+    return;
   record->Begin({.op = Op::kConcat, .dims = {rows, columns}}, {});
   for (const Tensor& part : parts) record->AddInput(part);
-  for (const Tensor& part : parts) record->AddExtra(static_cast<int32_t>(rows == 0 ? 0 : part.elements() / rows));
+  for (const Tensor& part : parts)
+    record->AddExtra(static_cast<int32_t>(rows == 0 ? 0 : part.elements() / rows));
   record->AddOutput(y);
 }
 
@@ -31,7 +34,8 @@ To Converted(From value) {
     return Converted<To>(ToFloat(value));
   } else if constexpr (std::is_same_v<To, BFloat16>) {
     return ToBFloat16(static_cast<float>(value));
-  } else if constexpr (std::is_integral_v<To> && sizeof(To) < sizeof(int64_t) && std::is_integral_v<From>) {
+  } else if constexpr (std::is_integral_v<To> && sizeof(To) < sizeof(int64_t) &&
+                       std::is_integral_v<From>) {
     WEFT_CHECK(value >= std::numeric_limits<To>::min() && value <= std::numeric_limits<To>::max())
         << "Cast: " << value << " does not fit in " << DTypeOf<To>::value;
     return static_cast<To>(value);
@@ -54,12 +58,18 @@ void Convert(const Tensor& x, Tensor& y) {
 template <class From>
 void ConvertTo(const Tensor& x, Tensor& y) {
   switch (y.dtype()) {
-    case DType::kFloat32: return Convert<From, float>(x, y);
-    case DType::kBFloat16: return Convert<From, BFloat16>(x, y);
-    case DType::kFloat64: return Convert<From, double>(x, y);
-    case DType::kInt32: return Convert<From, int32_t>(x, y);
-    case DType::kInt64: return Convert<From, int64_t>(x, y);
-    case DType::kUInt8: return Convert<From, uint8_t>(x, y);
+    case DType::kFloat32:
+      return Convert<From, float>(x, y);
+    case DType::kBFloat16:
+      return Convert<From, BFloat16>(x, y);
+    case DType::kFloat64:
+      return Convert<From, double>(x, y);
+    case DType::kInt32:
+      return Convert<From, int32_t>(x, y);
+    case DType::kInt64:
+      return Convert<From, int64_t>(x, y);
+    case DType::kUInt8:
+      return Convert<From, uint8_t>(x, y);
   }
 }
 
@@ -81,7 +91,8 @@ Tensor ConcatLast(std::span<const Tensor> parts) {
   for (const Tensor& part : parts) {
     const int64_t width = Columns(part);
     const float* from = ops::Floats(part);
-    for (int64_t row = 0; row < rows; ++row) std::copy_n(from + row * width, width, to + row * columns);
+    for (int64_t row = 0; row < rows; ++row)
+      std::copy_n(from + row * width, width, to + row * columns);
     to += width;
   }
   RecordConcat(parts, rows, columns, y);
@@ -92,7 +103,8 @@ Tensor StackRows(std::span<const Tensor> parts) {
   WEFT_CHECK(!parts.empty()) << "StackRows of nothing";
   for (const Tensor& part : parts) {
     ops::CheckFloat("StackRows", part);
-    if (part.shape() != parts[0].shape()) Fail("StackRows", "the shapes differ", {&parts[0], &part});
+    if (part.shape() != parts[0].shape())
+      Fail("StackRows", "the shapes differ", {&parts[0], &part});
   }
   Tensor y = Tensor::Empty(parts[0].shape().Prepend(static_cast<int64_t>(parts.size())));
   float* to = ops::Floats(y);
@@ -109,7 +121,8 @@ Tensor SliceLast(const Tensor& x, int64_t begin, int64_t end) {
   Tensor y = Tensor::Empty(x.shape().WithDim(-1, width));
   const float* from = ops::Floats(x) + begin;
   float* to = ops::Floats(y);
-  for (int64_t row = 0; row < rows; ++row) std::copy_n(from + row * columns, width, to + row * width);
+  for (int64_t row = 0; row < rows; ++row)
+    std::copy_n(from + row * columns, width, to + row * width);
   Record({.op = Op::kSlice, .dims = {rows, columns, begin, end}}, {}, {&x}, {&y}, {});
   return y;
 }
@@ -129,8 +142,8 @@ Tensor Reshape(const Tensor& x, const Shape& shape) {
 }
 
 Tensor GatherRows(const Tensor& x, const Tensor& index) {
-  if (!x.defined() || x.shape().rank() == 0 || x.layout() != Layout::kRowMajor || !index.defined() ||
-      index.dtype() != DType::kInt64 || index.shape().rank() != 1) {
+  if (!x.defined() || x.shape().rank() == 0 || x.layout() != Layout::kRowMajor ||
+      !index.defined() || index.dtype() != DType::kInt64 || index.shape().rank() != 1) {
     Fail("GatherRows", "wants row-major x [R, ..] and an I64 index [B]", {&x, &index});
   }
   const int64_t rows = x.dim(0);
@@ -149,16 +162,29 @@ Tensor GatherRows(const Tensor& x, const Tensor& index) {
 }
 
 Tensor Cast(const Tensor& x, DType dtype) {
-  if (!x.defined() || x.layout() != Layout::kRowMajor) Fail("Cast", "wants a row-major tensor", {&x});
+  if (!x.defined() || x.layout() != Layout::kRowMajor)
+    Fail("Cast", "wants a row-major tensor", {&x});
   if (x.dtype() == dtype) return x;
   Tensor y = Tensor::Empty(x.shape(), dtype);
   switch (x.dtype()) {
-    case DType::kFloat32: ConvertTo<float>(x, y); break;
-    case DType::kBFloat16: ConvertTo<BFloat16>(x, y); break;
-    case DType::kFloat64: ConvertTo<double>(x, y); break;
-    case DType::kInt32: ConvertTo<int32_t>(x, y); break;
-    case DType::kInt64: ConvertTo<int64_t>(x, y); break;
-    case DType::kUInt8: ConvertTo<uint8_t>(x, y); break;
+    case DType::kFloat32:
+      ConvertTo<float>(x, y);
+      break;
+    case DType::kBFloat16:
+      ConvertTo<BFloat16>(x, y);
+      break;
+    case DType::kFloat64:
+      ConvertTo<double>(x, y);
+      break;
+    case DType::kInt32:
+      ConvertTo<int32_t>(x, y);
+      break;
+    case DType::kInt64:
+      ConvertTo<int64_t>(x, y);
+      break;
+    case DType::kUInt8:
+      ConvertTo<uint8_t>(x, y);
+      break;
   }
   if (dtype == DType::kFloat32 || dtype == DType::kBFloat16) {
     Record({.op = Op::kView, .dims = {x.elements()}}, {}, {&x}, {&y}, {});

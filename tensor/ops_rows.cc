@@ -23,7 +23,8 @@ void CheckIndex(const char* op, const Tensor& x, const Tensor& index) {
 }
 
 bool IsMatrix(const Tensor& x, int64_t rows, int64_t columns) {
-  return ops::IsFloat(x) && x.shape().rank() == 2 && x.shape().dims()[0] == rows && x.shape().dims()[1] == columns;
+  return ops::IsFloat(x) && x.shape().rank() == 2 && x.shape().dims()[0] == rows &&
+         x.shape().dims()[1] == columns;
 }
 
 }  // namespace
@@ -85,7 +86,8 @@ Tensor GatherLast(const Tensor& x, const Tensor& index) {
   for (int64_t row = 0; row < node.dims[0]; ++row) {
     const int64_t column = indices[row];
     if (column < 0 || column >= node.dims[1]) [[unlikely]] {
-      WEFT_CHECK(false) << "GatherLast: index " << column << " in row " << row << " of x " << x.shape();
+      WEFT_CHECK(false) << "GatherLast: index " << column << " in row " << row << " of x "
+                        << x.shape();
     }
     to[row] = from[row * node.dims[1] + column];
   }
@@ -115,15 +117,16 @@ Tensor MaxLast(const Tensor& x) {
 Tensor LayerNorm(const Tensor& x, const Tensor& gamma, const Tensor& beta, float epsilon) {
   ops::CheckRows("LayerNorm", x);
   const Shape columns = {Columns(x)};
-  if (!ops::IsFloat(gamma) || !ops::IsFloat(beta) || gamma.shape() != columns || beta.shape() != columns) {
+  if (!ops::IsFloat(gamma) || !ops::IsFloat(beta) || gamma.shape() != columns ||
+      beta.shape() != columns) {
     Fail("LayerNorm", "gamma and beta are not the last dimension of x", {&x, &gamma, &beta});
   }
   const Node node{.op = Op::kLayerNorm, .dims = {Rows(x), Columns(x)}};
   Tensor y = Tensor::Empty(x.shape());
   Tensor mean = Tensor::Empty({node.dims[0]}), rstd = Tensor::Empty({node.dims[0]});
-  kernels::LayerNorm(CurrentContext(), node.dims[0], node.dims[1], ops::Floats(x), ops::Floats(gamma),
-                     ops::Floats(beta), epsilon, ops::Floats(y), ops::Floats(mean),
-                     ops::Floats(rstd));
+  kernels::LayerNorm(CurrentContext(), node.dims[0], node.dims[1], ops::Floats(x),
+                     ops::Floats(gamma), ops::Floats(beta), epsilon, ops::Floats(y),
+                     ops::Floats(mean), ops::Floats(rstd));
   Record(node, {}, {&x, &gamma, &beta}, {&y}, {&x, &gamma, &mean, &rstd});
   return y;
 }
@@ -137,23 +140,25 @@ std::pair<Tensor, Tensor> LstmCell(const Tensor& gates, const Tensor& c) {
   Tensor new_h = Tensor::Empty(c.shape()), new_c = Tensor::Empty(c.shape());
   Tensor activated = Tensor::Empty({rows, 5 * hidden});
   kernels::LstmCell(CurrentContext(), rows, hidden, ops::Floats(gates), ops::Floats(c),
-                    ops::Floats(new_c), ops::Floats(new_h),
-                    ops::Floats(activated));
-  Record({.op = Op::kLstmCell, .dims = {rows, hidden}}, {}, {&gates, &c}, {&new_h, &new_c}, {&activated, &c});
+                    ops::Floats(new_c), ops::Floats(new_h), ops::Floats(activated));
+  Record({.op = Op::kLstmCell, .dims = {rows, hidden}}, {}, {&gates, &c}, {&new_h, &new_c},
+         {&activated, &c});
   return {std::move(new_h), std::move(new_c)};
 }
 
 Tensor GruCell(const Tensor& x_gates, const Tensor& h_gates, const Tensor& h) {
   ops::CheckRows("GruCell", h);
   const int64_t hidden = Columns(h), rows = Rows(h);
-  if (h.shape().rank() != 2 || !IsMatrix(x_gates, rows, 3 * hidden) || !IsMatrix(h_gates, rows, 3 * hidden)) {
+  if (h.shape().rank() != 2 || !IsMatrix(x_gates, rows, 3 * hidden) ||
+      !IsMatrix(h_gates, rows, 3 * hidden)) {
     Fail("GruCell", "wants x_gates and h_gates [B, 3H] and h [B, H]", {&x_gates, &h_gates, &h});
   }
   Tensor new_h = Tensor::Empty(h.shape());
   Tensor activated = Tensor::Empty({rows, 4 * hidden});
   kernels::GruCell(CurrentContext(), rows, hidden, ops::Floats(x_gates), ops::Floats(h_gates),
                    ops::Floats(h), ops::Floats(new_h), ops::Floats(activated));
-  Record({.op = Op::kGruCell, .dims = {rows, hidden}}, {}, {&x_gates, &h_gates, &h}, {&new_h}, {&activated, &h});
+  Record({.op = Op::kGruCell, .dims = {rows, hidden}}, {}, {&x_gates, &h_gates, &h}, {&new_h},
+         {&activated, &h});
   return new_h;
 }
 

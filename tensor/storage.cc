@@ -1,13 +1,12 @@
 #include "tensor/storage.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdlib>
 #include <mutex>
 #include <new>
+#include <sys/mman.h>
 
 #include "tensor/tensor.h"
 
@@ -18,11 +17,13 @@
 namespace weft {
 namespace {
 
-// Sizes in units of 64 bytes: 1 to 4, then four steps per doubling, so a block is at most a quarter too large.
-constexpr int kClasses = 136;       // up to 2^40 bytes
-constexpr int kLocalClasses = 44;   // up to 256 KiB: these have lists per thread
-constexpr int64_t kLocalBytes = 4 << 20;    // that one thread keeps before it shares
-constexpr int64_t kSharedBytes = 8 << 20;  // that the shared lists may keep beyond 1.5 times the peak in use
+// Sizes in units of 64 bytes: 1 to 4, then four steps per doubling, so a block is at most a quarter
+// too large.
+constexpr int kClasses = 136;             // up to 2^40 bytes
+constexpr int kLocalClasses = 44;         // up to 256 KiB: these have lists per thread
+constexpr int64_t kLocalBytes = 4 << 20;  // that one thread keeps before it shares
+constexpr int64_t kSharedBytes =
+    8 << 20;  // that the shared lists may keep beyond 1.5 times the peak in use
 constexpr int64_t kHugePage = 2 << 20;
 constexpr int32_t kBatch = 16;  // blocks moved from the shared to a local list at once
 
@@ -46,9 +47,12 @@ constexpr std::array<int64_t, kClasses> kBlockBytes = [] {
   }
   return bytes;
 }();
-static_assert(PayloadOf(ClassOf(256 << 10)) == 256 << 10 && ClassOf(256 << 10) == kLocalClasses - 1);
+static_assert(PayloadOf(ClassOf(256 << 10)) == 256 << 10 &&
+              ClassOf(256 << 10) == kLocalClasses - 1);
 
-int64_t BlockBytes(int size_class) { return kBlockBytes[static_cast<size_t>(size_class)]; }
+int64_t BlockBytes(int size_class) {
+  return kBlockBytes[static_cast<size_t>(size_class)];
+}
 
 struct FreeList {
   Storage* head = nullptr;
@@ -112,9 +116,12 @@ constinit Shared shared;
 
 #if defined(__SANITIZE_ADDRESS__)
 void Poison(Storage* storage) {
-  ASAN_POISON_MEMORY_REGION(storage->payload(), static_cast<size_t>(PayloadOf(storage->size_class)));
+  ASAN_POISON_MEMORY_REGION(storage->payload(),
+                            static_cast<size_t>(PayloadOf(storage->size_class)));
 }
-void Unpoison(Storage* storage, size_t bytes) { ASAN_UNPOISON_MEMORY_REGION(storage->payload(), bytes); }
+void Unpoison(Storage* storage, size_t bytes) {
+  ASAN_UNPOISON_MEMORY_REGION(storage->payload(), bytes);
+}
 #else
 void Poison(Storage*) {}
 void Unpoison(Storage*, size_t) {}
@@ -139,10 +146,12 @@ Storage* FromSystem(int size_class) {
 // With the mutex held. When the lists are full, sizes that nobody asked for lately make room.
 void PushShared(Storage* storage) {
   const int64_t bytes = BlockBytes(storage->size_class);
-  while (shared.cached > 0 && shared.cached + bytes > shared.peak + shared.peak / 2 + kSharedBytes) {
+  while (shared.cached > 0 &&
+         shared.cached + bytes > shared.peak + shared.peak / 2 + kSharedBytes) {
     FreeList* oldest = nullptr;
     for (FreeList& list : shared.lists) {
-      if (list.head != nullptr && (oldest == nullptr || list.last_used < oldest->last_used)) oldest = &list;
+      if (list.head != nullptr && (oldest == nullptr || list.last_used < oldest->last_used))
+        oldest = &list;
     }
     shared.cached -= BlockBytes(oldest->head->size_class);
     ToSystem(oldest->Pop());
@@ -235,7 +244,8 @@ Storage* AllocateStorage(size_t bytes) {
   if (bytes > static_cast<size_t>(PayloadOf(kClasses - 1))) throw std::bad_alloc();
   const int size_class = ClassOf(bytes);
   Storage* storage = nullptr;
-  if (size_class < kLocalClasses && cache.lists[static_cast<size_t>(size_class)].head != nullptr) [[likely]] {
+  if (size_class < kLocalClasses && cache.lists[static_cast<size_t>(size_class)].head != nullptr)
+      [[likely]] {
     storage = cache.lists[static_cast<size_t>(size_class)].Pop();
     cache.in_use.Add(BlockBytes(size_class));
     cache.cached.Add(-BlockBytes(size_class));

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <sstream>
+#include <string>
 #include <vector>
 
+#include "base/log.h"
 #include "tensor/context.h"
 #include "tensor/gradient_plan.h"
 #include "tensor/kernels.h"
@@ -16,7 +18,8 @@ constexpr size_t kMaxPlans = 64;
 
 bool IsFinite(const Tensor& tensor) {
   if (!tensor.defined() || tensor.dtype() != DType::kFloat32) return true;
-  return kernels::FirstNonFinite(CurrentContext(), tensor.stored_elements(), tensor.data<float>().data()) < 0;
+  return kernels::FirstNonFinite(CurrentContext(), tensor.stored_elements(),
+                                 tensor.data<float>().data()) < 0;
 }
 
 }  // namespace
@@ -28,6 +31,7 @@ struct Tape::Impl {
   Tensor arena;  // shared by the plans: they run one after the other
   const GradientSet* last = nullptr;
   uint64_t clock = 0;
+  bool warned = false;  // that there are more structures than plans
   Statistics statistics;
 
   const GradientSet& SetOf(std::span<const Tensor> parameters);
@@ -36,8 +40,10 @@ struct Tape::Impl {
 
 const GradientSet& Tape::Impl::SetOf(std::span<const Tensor> parameters) {
   const auto same = [&](const std::unique_ptr<GradientSet>& set) {
-    return std::equal(set->parameters.begin(), set->parameters.end(), parameters.begin(), parameters.end(),
-                      [&](int32_t number, const Tensor& parameter) { return number == record.ParameterOf(parameter); });
+    return std::equal(set->parameters.begin(), set->parameters.end(), parameters.begin(),
+                      parameters.end(), [&](int32_t number, const Tensor& parameter) {
+                        return number == record.ParameterOf(parameter);
+                      });
   };
   const auto found = std::find_if(sets.begin(), sets.end(), same);
   if (found != sets.end()) return **found;
@@ -46,10 +52,12 @@ const GradientSet& Tape::Impl::SetOf(std::span<const Tensor> parameters) {
   std::vector<Tensor*> handles;
   for (const Tensor& parameter : parameters) {
     const int32_t number = record.ParameterOf(parameter);
-    WEFT_CHECK_GE(number, 0) << "Gradient: the tape does not track parameter " << set->parameters.size() << ", "
-                             << parameter.shape();
-    WEFT_CHECK(std::find(set->parameters.begin(), set->parameters.end(), number) == set->parameters.end())
-        << "Gradient: parameter " << set->parameters.size() << ", " << parameter.shape() << ", is asked for twice";
+    WEFT_CHECK_GE(number, 0) << "Gradient: the tape does not track parameter "
+                             << set->parameters.size() << ", " << parameter.shape();
+    WEFT_CHECK(std::find(set->parameters.begin(), set->parameters.end(), number) ==
+               set->parameters.end())
+        << "Gradient: parameter " << set->parameters.size() << ", " << parameter.shape()
+        << ", is asked for twice";
     set->parameters.push_back(number);
     set->gradients.push_back(Tensor::Zeros(parameter.shape(), DType::kFloat32, parameter.layout()));
   }
@@ -78,6 +86,17 @@ GradientPlan& Tape::Impl::PlanOf(int32_t loss, const GradientSet& set) {
     plans.push_back(std::move(made));
     return *plans.back();
   }
+  if (!warned) {
+    warned = true;
+    const auto& latest =
+        *std::max_element(plans.begin(), plans.end(),
+                          [](const auto& a, const auto& b) { return a->last_used < b->last_used; });
+    LogWarn("a backward pass of the " + std::to_string(kMaxPlans + 1) +
+            "th structure is compiled; when structures change at every step that takes longer than "
+            "it saves. The last "
+            "change: " +
+            latest->Difference(record));
+  }
   auto& oldest = *std::min_element(plans.begin(), plans.end(), [](const auto& a, const auto& b) {
     return a->last_used < b->last_used;
   });
@@ -91,7 +110,8 @@ Tape::Tape(std::span<Tensor* const> parameters) : impl_(std::make_unique<Impl>()
 
 Tape::~Tape() = default;
 
-Tape::Recording::Recording(Tape& tape) : tape_(tape), previous_(TapeRecord::Exchange(&tape.impl_->record)) {
+Tape::Recording::Recording(Tape& tape)
+    : tape_(tape), previous_(TapeRecord::Exchange(&tape.impl_->record)) {
   tape_.impl_->record.Clear();
 }
 
@@ -105,8 +125,9 @@ std::span<const Tensor> Tape::Gradient(const Tensor& loss, std::span<const Tenso
   WEFT_CHECK(loss.defined() && loss.elements() == 1 && loss.dtype() == DType::kFloat32)
       << "Gradient of a loss of shape " << loss.shape() << ", " << loss.dtype();
   const int32_t value = record.ValueOf(loss);
-  WEFT_CHECK_NE(value, kNoValue) << "Gradient of a loss that is not on the current recording of this tape: no tracked "
-                                    "parameter reaches it, or it was made in an earlier recording";
+  WEFT_CHECK_NE(value, kNoValue)
+      << "Gradient of a loss that is not on the current recording of this tape: no tracked "
+         "parameter reaches it, or it was made in an earlier recording";
   const GradientSet& set = impl_->SetOf(parameters);
   const Context& context = CurrentContext();
   if (context.plan) {
@@ -142,17 +163,21 @@ std::string Tape::FirstNonFinite() const {
       text << " " << n << " " << record.saved(node.first_saved).shape();
     } else {
       text << ", node " << n - static_cast<size_t>(record.parameters());
-      // Its inputs on the tape are finite, so one of them that is not came from outside. Cells and LayerNorm save
-      // results of their own too, which say nothing.
-      const bool saves_inputs = node.op == Op::kDense || node.op == Op::kUnary || node.op == Op::kBinary;
+      // Its inputs on the tape are finite, so one of them that is not came from outside. Cells and
+      // LayerNorm save results of their own too, which say nothing.
+      const bool saves_inputs =
+          node.op == Op::kDense || node.op == Op::kUnary || node.op == Op::kBinary;
       const int32_t next = n + 1 < nodes.size() ? nodes[n + 1].first_saved : record.saved_count();
-      if (saves_inputs && !all_finite(node.outputs, next - node.first_saved)) text << ", whose constant input is not finite";
+      if (saves_inputs && !all_finite(node.outputs, next - node.first_saved))
+        text << ", whose constant input is not finite";
     }
     return text.str();
   }
   return "";
 }
 
-Tape::Statistics Tape::statistics() const { return impl_->statistics; }
+Tape::Statistics Tape::statistics() const {
+  return impl_->statistics;
+}
 
 }  // namespace weft

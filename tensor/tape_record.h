@@ -1,6 +1,7 @@
-// What a tape writes down while it records: one node per op, its structure apart from its numbers. The structure (op,
-// attributes that choose code, shapes, which values go in) decides the backward pass and is compared byte by byte
-// before a compiled one is used again; numbers (tensors, scale factors) are read from the node of the day.
+// What a tape writes down while it records: one node per op, its structure apart from its numbers.
+// The structure (op, attributes that choose code, shapes, which values go in) decides the backward
+// pass and is compared byte by byte before a compiled one is used again; numbers (tensors, scale
+// factors) are read from the node of the day.
 #pragma once
 
 #include <array>
@@ -15,17 +16,18 @@
 namespace weft {
 
 enum class Op : uint8_t {
-  kParameter,   // dims: stored elements
-  kDense,       // kind: Activation; inputs x w b; dims: rows in out; saved y x w
-  kUnary,       // kind: Unary; input x; dims: count; saved y x
-  kBinary,      // kind: Binary; broadcast; inputs a b; dims: rows columns; saved y, and a b unless sum or difference
-  kAffine,      // kind: 1 when the scale is 1; input x; dims: count; numbers: scale shift; saved y
-  kClamp,       // input x; dims: count; numbers: low high; saved y x
-  kSelect,      // inputs a b; dims: count; saved y mask
-  kSum,         // input x; dims: count; saved y
-  kMean,        // as kSum
-  kSumLast,     // input x; dims: rows columns; saved y
-  kSoftmax,     // as kSumLast
+  kParameter,  // dims: stored elements
+  kDense,      // kind: Activation; inputs x w b; dims: rows in out; saved y x w
+  kUnary,      // kind: Unary; input x; dims: count; saved y x
+  kBinary,   // kind: Binary; broadcast; inputs a b; dims: rows columns; saved y, and a b unless sum
+             // or difference
+  kAffine,   // kind: 1 when the scale is 1; input x; dims: count; numbers: scale shift; saved y
+  kClamp,    // input x; dims: count; numbers: low high; saved y x
+  kSelect,   // inputs a b; dims: count; saved y mask
+  kSum,      // input x; dims: count; saved y
+  kMean,     // as kSum
+  kSumLast,  // input x; dims: rows columns; saved y
+  kSoftmax,  // as kSumLast
   kLogSoftmax,  // as kSumLast
   kGatherLast,  // input x; dims: rows columns; saved y index
   kConcat,      // inputs, behind them their widths; dims: rows columns; saved y
@@ -55,7 +57,9 @@ const char* Name(const Node& node);
 
 // The number of a value on the tape: node * 2 + which output.
 constexpr int32_t kNoValue = -1;
-constexpr int32_t NodeOf(int32_t value) { return value / 2; }
+constexpr int32_t NodeOf(int32_t value) {
+  return value / 2;
+}
 
 // A number never given before in this process; 0 is given to nobody.
 uint64_t NewTapeNumber();
@@ -69,20 +73,26 @@ class TapeRecord {
   // Forgets all but the parameters; handles of earlier recordings are constants from here on.
   void Clear();
 
-  bool Tracks(const Tensor& tensor) const { return tensor.tape() == recording_ || tensor.tape() == tape_; }
+  bool Tracks(const Tensor& tensor) const {
+    return tensor.tape() == recording_ || tensor.tape() == tape_;
+  }
   int32_t ValueOf(const Tensor& tensor) const { return Tracks(tensor) ? tensor.node() : kNoValue; }
   // The parameter that the handle stands for, -1 when none.
-  int32_t ParameterOf(const Tensor& tensor) const { return tensor.tape() == tape_ ? NodeOf(tensor.node()) : -1; }
+  int32_t ParameterOf(const Tensor& tensor) const {
+    return tensor.tape() == tape_ ? NodeOf(tensor.node()) : -1;
+  }
 
-  // Appends a node: Begin, then its inputs (undefined or untracked ones are constants), integers that belong to its
-  // structure, outputs (marked), and what else its gradient reads.
+  // Appends a node: Begin, then its inputs (undefined or untracked ones are constants), integers
+  // that belong to its structure, outputs (marked), and what else its gradient reads.
   void Begin(const Node& node, std::array<float, 2> numbers) {
     nodes_.push_back(node);
     nodes_.back().first_input = static_cast<int32_t>(inputs_.size());
     nodes_.back().first_saved = static_cast<int32_t>(saved_.size());
     numbers_.push_back(numbers);
-    Mix(static_cast<uint64_t>(node.op) | uint64_t{node.kind} << 8 | static_cast<uint64_t>(node.broadcast) << 16);
-    Mix(static_cast<uint64_t>(node.dims[0]) + static_cast<uint64_t>(node.dims[1]) * 0xff51afd7ed558ccdULL +
+    Mix(static_cast<uint64_t>(node.op) | uint64_t{node.kind} << 8 |
+        static_cast<uint64_t>(node.broadcast) << 16);
+    Mix(static_cast<uint64_t>(node.dims[0]) +
+        static_cast<uint64_t>(node.dims[1]) * 0xff51afd7ed558ccdULL +
         static_cast<uint64_t>(node.dims[2]) * 0xc4ceb9fe1a85ec53ULL +
         static_cast<uint64_t>(node.dims[3]) * 0x9ddfea08eb382d69ULL);
   }
@@ -105,11 +115,14 @@ class TapeRecord {
   std::span<const Node> nodes() const { return nodes_; }
   std::span<const int32_t> inputs() const { return inputs_; }
   std::span<const int32_t> InputsOf(const Node& node) const {
-    return std::span(inputs_).subspan(static_cast<size_t>(node.first_input), static_cast<size_t>(node.inputs));
+    return std::span(inputs_).subspan(static_cast<size_t>(node.first_input),
+                                      static_cast<size_t>(node.inputs));
   }
   int32_t saved_count() const { return static_cast<int32_t>(saved_.size()); }
   const Tensor& saved(int32_t index) const { return saved_[static_cast<size_t>(index)]; }
-  const std::array<float, 2>& numbers(int32_t node) const { return numbers_[static_cast<size_t>(node)]; }
+  const std::array<float, 2>& numbers(int32_t node) const {
+    return numbers_[static_cast<size_t>(node)];
+  }
   const Tensor& ValueTensor(int32_t value) const {
     return saved(nodes_[static_cast<size_t>(NodeOf(value))].first_saved + value % 2);
   }

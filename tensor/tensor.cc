@@ -13,7 +13,9 @@ namespace {
 
 constexpr int64_t kFillInteger = -4242;  // what uninitialised integers hold in debug builds
 
-int64_t RoundedTo16(int64_t n) { return (n + 15) / 16 * 16; }
+int64_t RoundedTo16(int64_t n) {
+  return (n + 15) / 16 * 16;
+}
 
 int64_t Stored(const Shape& shape, Layout layout) {
   return layout == Layout::kPanels ? PanelElements(shape.dim(0), shape.dim(1)) : shape.elements();
@@ -23,12 +25,18 @@ int64_t Stored(const Shape& shape, Layout layout) {
 template <class Function>
 void WithType(DType dtype, std::byte* data, Function function) {
   switch (dtype) {
-    case DType::kFloat32: return function(reinterpret_cast<float*>(data));
-    case DType::kBFloat16: return function(reinterpret_cast<BFloat16*>(data));
-    case DType::kFloat64: return function(reinterpret_cast<double*>(data));
-    case DType::kInt32: return function(reinterpret_cast<int32_t*>(data));
-    case DType::kInt64: return function(reinterpret_cast<int64_t*>(data));
-    case DType::kUInt8: return function(reinterpret_cast<uint8_t*>(data));
+    case DType::kFloat32:
+      return function(reinterpret_cast<float*>(data));
+    case DType::kBFloat16:
+      return function(reinterpret_cast<BFloat16*>(data));
+    case DType::kFloat64:
+      return function(reinterpret_cast<double*>(data));
+    case DType::kInt32:
+      return function(reinterpret_cast<int32_t*>(data));
+    case DType::kInt64:
+      return function(reinterpret_cast<int64_t*>(data));
+    case DType::kUInt8:
+      return function(reinterpret_cast<uint8_t*>(data));
   }
 }
 
@@ -69,29 +77,43 @@ void FillElements(DType dtype, std::byte* data, int64_t count, double value) {
 
 size_t SizeOf(DType dtype) {
   switch (dtype) {
-    case DType::kFloat32: return 4;
-    case DType::kBFloat16: return 2;
-    case DType::kFloat64: return 8;
-    case DType::kInt32: return 4;
-    case DType::kInt64: return 8;
-    case DType::kUInt8: return 1;
+    case DType::kFloat32:
+      return 4;
+    case DType::kBFloat16:
+      return 2;
+    case DType::kFloat64:
+      return 8;
+    case DType::kInt32:
+      return 4;
+    case DType::kInt64:
+      return 8;
+    case DType::kUInt8:
+      return 1;
   }
   return 0;
 }
 
 const char* Name(DType dtype) {
   switch (dtype) {
-    case DType::kFloat32: return "F32";
-    case DType::kBFloat16: return "BF16";
-    case DType::kFloat64: return "F64";
-    case DType::kInt32: return "I32";
-    case DType::kInt64: return "I64";
-    case DType::kUInt8: return "U8";
+    case DType::kFloat32:
+      return "F32";
+    case DType::kBFloat16:
+      return "BF16";
+    case DType::kFloat64:
+      return "F64";
+    case DType::kInt32:
+      return "I32";
+    case DType::kInt64:
+      return "I64";
+    case DType::kUInt8:
+      return "U8";
   }
   return "?";
 }
 
-std::ostream& operator<<(std::ostream& out, DType dtype) { return out << Name(dtype); }
+std::ostream& operator<<(std::ostream& out, DType dtype) {
+  return out << Name(dtype);
+}
 
 Shape::Shape(std::span<const int64_t> dims) : rank_(static_cast<int>(dims.size())) {
   WEFT_CHECK_LE(dims.size(), static_cast<size_t>(kMaxRank)) << "dimensions of a shape";
@@ -134,7 +156,8 @@ Shape Shape::DropFirst() const {
 }
 
 bool Shape::operator==(const Shape& other) const {
-  return rank_ == other.rank_ && std::equal(dims_.begin(), dims_.begin() + rank_, other.dims_.begin());
+  return rank_ == other.rank_ &&
+         std::equal(dims_.begin(), dims_.begin() + rank_, other.dims_.begin());
 }
 
 std::string Shape::ToString() const {
@@ -146,9 +169,13 @@ std::string Shape::ToString() const {
   return text + "]";
 }
 
-std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << shape.ToString(); }
+std::ostream& operator<<(std::ostream& out, const Shape& shape) {
+  return out << shape.ToString();
+}
 
-int64_t PanelElements(int64_t k, int64_t n) { return k * RoundedTo16(n); }
+int64_t PanelElements(int64_t k, int64_t n) {
+  return k * RoundedTo16(n);
+}
 
 Tensor::Tensor(const Tensor& other)
     : storage_(other.storage_),
@@ -212,13 +239,16 @@ Tensor Tensor::Full(const Shape& shape, double value, DType dtype) {
 }
 
 Tensor Tensor::FromBytes(const Shape& shape, DType dtype, const void* values, size_t count) {
-  WEFT_CHECK_EQ(static_cast<int64_t>(count), shape.elements()) << "values for a tensor of shape " << shape;
+  WEFT_CHECK_EQ(static_cast<int64_t>(count), shape.elements())
+      << "values for a tensor of shape " << shape;
   Tensor tensor = Empty(shape, dtype);
   if (count > 0) std::memcpy(tensor.data_, values, tensor.bytes());
   return tensor;
 }
 
-Tensor Tensor::Scalar(double value, DType dtype) { return Full(Shape{}, value, dtype); }
+Tensor Tensor::Scalar(double value, DType dtype) {
+  return Full(Shape{}, value, dtype);
+}
 
 Tensor Tensor::View(void* data, const Shape& shape, DType dtype) {
   WEFT_CHECK(data != nullptr) << "a view of shape " << shape << " on no memory";
@@ -247,13 +277,18 @@ Tensor Tensor::Part(int64_t offset, const Shape& shape, Layout layout) const {
   return part;
 }
 
-int64_t Tensor::stored_elements() const { return Stored(shape_, layout_); }
+int64_t Tensor::stored_elements() const {
+  return Stored(shape_, layout_);
+}
 
-size_t Tensor::bytes() const { return static_cast<size_t>(stored_elements()) * SizeOf(dtype_); }
+size_t Tensor::bytes() const {
+  return static_cast<size_t>(stored_elements()) * SizeOf(dtype_);
+}
 
 void Tensor::FailType(DType dtype) const {
-  throw Error(ErrorCode::kInvalidArgument, std::string("the elements of a tensor of shape ") + shape_.ToString() +
-                                               " are " + Name(dtype_) + ", not " + Name(dtype));
+  throw Error(ErrorCode::kInvalidArgument, std::string("the elements of a tensor of shape ") +
+                                               shape_.ToString() + " are " + Name(dtype_) +
+                                               ", not " + Name(dtype));
 }
 
 double Tensor::Item() const {
@@ -289,7 +324,8 @@ Tensor Tensor::Row(int64_t index) const {
 
 Tensor Tensor::Reshape(const Shape& shape) const {
   WEFT_CHECK(layout_ == Layout::kRowMajor && shape.elements() == elements())
-      << "Reshape of " << shape_ << (layout_ == Layout::kPanels ? " in panels" : "") << " to " << shape;
+      << "Reshape of " << shape_ << (layout_ == Layout::kPanels ? " in panels" : "") << " to "
+      << shape;
   Tensor view = *this;
   view.shape_ = shape;
   view.SetNode(0, -1);
@@ -341,7 +377,8 @@ void Tensor::MarkWritten() {
 Tensor JoinMemory(std::span<Tensor* const> tensors) {
   int64_t total = 0;
   for (const Tensor* tensor : tensors) {
-    WEFT_CHECK(tensor->defined() && tensor->dtype() == DType::kFloat32) << "JoinMemory wants f32 tensors";
+    WEFT_CHECK(tensor->defined() && tensor->dtype() == DType::kFloat32)
+        << "JoinMemory wants f32 tensors";
     total += RoundedTo16(tensor->stored_elements());
   }
   Tensor block = Tensor::Zeros({total});

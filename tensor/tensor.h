@@ -1,7 +1,7 @@
-// Tensors: contiguous row-major handles on shared storage. Slices along dimension 0 and reshapes are views; there are no
-// strides. A copy of a Tensor is a copy of the handle. Storage comes from a caching allocator, so the tensors of a step
-// that repeats are made without malloc. Handles may be copied and dropped on any thread; writing to the elements is the
-// business of whoever owns them.
+// Tensors: contiguous row-major handles on shared storage. Slices along dimension 0 and reshapes
+// are views; there are no strides. A copy of a Tensor is a copy of the handle. Storage comes from a
+// caching allocator, so the tensors of a step that repeats are made without malloc. Handles may be
+// copied and dropped on any thread; writing to the elements is the business of whoever owns them.
 #pragma once
 
 #include <array>
@@ -32,7 +32,9 @@ struct Device {
 struct BFloat16 {
   uint16_t bits = 0;
 };
-inline float ToFloat(BFloat16 value) { return std::bit_cast<float>(uint32_t{value.bits} << 16); }
+inline float ToFloat(BFloat16 value) {
+  return std::bit_cast<float>(uint32_t{value.bits} << 16);
+}
 // To the nearest, ties to even; NaN stays NaN.
 inline BFloat16 ToBFloat16(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
@@ -42,12 +44,30 @@ inline BFloat16 ToBFloat16(float value) {
 
 template <class T>
 struct DTypeOf;
-template <> struct DTypeOf<float> { static constexpr DType value = DType::kFloat32; };
-template <> struct DTypeOf<BFloat16> { static constexpr DType value = DType::kBFloat16; };
-template <> struct DTypeOf<double> { static constexpr DType value = DType::kFloat64; };
-template <> struct DTypeOf<int32_t> { static constexpr DType value = DType::kInt32; };
-template <> struct DTypeOf<int64_t> { static constexpr DType value = DType::kInt64; };
-template <> struct DTypeOf<uint8_t> { static constexpr DType value = DType::kUInt8; };
+template <>
+struct DTypeOf<float> {
+  static constexpr DType value = DType::kFloat32;
+};
+template <>
+struct DTypeOf<BFloat16> {
+  static constexpr DType value = DType::kBFloat16;
+};
+template <>
+struct DTypeOf<double> {
+  static constexpr DType value = DType::kFloat64;
+};
+template <>
+struct DTypeOf<int32_t> {
+  static constexpr DType value = DType::kInt32;
+};
+template <>
+struct DTypeOf<int64_t> {
+  static constexpr DType value = DType::kInt64;
+};
+template <>
+struct DTypeOf<uint8_t> {
+  static constexpr DType value = DType::kUInt8;
+};
 
 // Up to kMaxRank dimensions, each >= 0. A scalar has rank 0 and one element.
 class Shape {
@@ -77,7 +97,8 @@ class Shape {
  private:
   size_t Index(int d) const {
     const int index = d < 0 ? d + rank_ : d;
-    if (index < 0 || index >= rank_) [[unlikely]] FailIndex(d);
+    if (index < 0 || index >= rank_) [[unlikely]]
+      FailIndex(d);
     return static_cast<size_t>(index);
   }
   [[noreturn]] void FailIndex(int d) const;
@@ -88,8 +109,9 @@ class Shape {
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
 std::ostream& operator<<(std::ostream& out, DType dtype);
 
-// How the elements of a matrix lie in memory. Weights [K, N] of dense layers are kept in kPanels, the form the matmul
-// reads: panels of 64 columns [N/64][K][64], the last panel as wide as N's remainder rounded up to 16, padding zero.
+// How the elements of a matrix lie in memory. Weights [K, N] of dense layers are kept in kPanels,
+// the form the matmul reads: panels of 64 columns [N/64][K][64], the last panel as wide as N's
+// remainder rounded up to 16, padding zero.
 enum class Layout : uint8_t { kRowMajor, kPanels };
 // Elements in memory of a matrix [k, n] in panels: k * (n rounded up to 16).
 int64_t PanelElements(int64_t k, int64_t n);
@@ -112,8 +134,10 @@ class Tensor {
   }
 
   // Uninitialised; floats are NaN and integers -4242 in debug builds.
-  static Tensor Empty(const Shape& shape, DType dtype = DType::kFloat32, Layout layout = Layout::kRowMajor);
-  static Tensor Zeros(const Shape& shape, DType dtype = DType::kFloat32, Layout layout = Layout::kRowMajor);
+  static Tensor Empty(const Shape& shape, DType dtype = DType::kFloat32,
+                      Layout layout = Layout::kRowMajor);
+  static Tensor Zeros(const Shape& shape, DType dtype = DType::kFloat32,
+                      Layout layout = Layout::kRowMajor);
   static Tensor Full(const Shape& shape, double value, DType dtype = DType::kFloat32);
   template <class T>
   static Tensor From(const Shape& shape, std::span<const T> values) {
@@ -126,8 +150,9 @@ class Tensor {
   static Tensor Scalar(double value, DType dtype = DType::kFloat32);
   // Borrows memory that must outlive every copy of the handle.
   static Tensor View(void* data, const Shape& shape, DType dtype);
-  // A tensor in its own right on the memory of this one (row-major, owned), from element `offset` on: it keeps the memory
-  // alive and has its own packing. Many parameters can so share one block and still be updated by one kernel.
+  // A tensor in its own right on the memory of this one (row-major, owned), from element `offset`
+  // on: it keeps the memory alive and has its own packing. Many parameters can so share one block
+  // and still be updated by one kernel.
   Tensor Part(int64_t offset, const Shape& shape, Layout layout = Layout::kRowMajor) const;
 
   bool defined() const { return data_ != nullptr; }
@@ -137,7 +162,7 @@ class Tensor {
   DType dtype() const { return dtype_; }
   Device device() const { return device_; }
   Layout layout() const { return layout_; }
-  size_t bytes() const;            // of the memory, padding counted
+  size_t bytes() const;             // of the memory, padding counted
   int64_t stored_elements() const;  // elements in memory, padding counted
 
   // All stored elements; throws when T is not the dtype.
@@ -160,21 +185,24 @@ class Tensor {
   Tensor Reshape(const Shape& shape) const;        // same elements: a view; row-major only
   Tensor Detach() const;                           // the same memory, off every tape
   Tensor Clone() const;                            // own memory, same layout, off every tape
-  void CopyFrom(const Tensor& other);              // same shape, dtype and layout; marks the storage written
+  void CopyFrom(const Tensor& other);  // same shape, dtype and layout; marks the storage written
   void Fill(double value);
-  Tensor ToLayout(Layout layout) const;            // f32 matrices only; a copy, or *this when it is there already
+  Tensor ToLayout(
+      Layout layout) const;  // f32 matrices only; a copy, or *this when it is there already
 
-  // True when no other handle shares the storage: its owner may overwrite the elements. False for borrowed memory.
+  // True when no other handle shares the storage: its owner may overwrite the elements. False for
+  // borrowed memory.
   bool unique() const;
-  // Whoever writes elements of a weight in place says so, so that its transposed packing is renewed. Marking a tensor
-  // marks its parts too.
+  // Whoever writes elements of a weight in place says so, so that its transposed packing is
+  // renewed. Marking a tensor marks its parts too.
   void MarkWritten();
-  // The transposed matrix [N, K] in panels, renewed when this one was written since. Owned weights in panels only. Not
-  // thread-safe; call it from the thread that owns the weight.
+  // The transposed matrix [N, K] in panels, renewed when this one was written since. Owned weights
+  // in panels only. Not thread-safe; call it from the thread that owns the weight.
   const Tensor& TransposedPanels() const;
 
-  // The tape's business (tensor/tape.h): the value that this handle stands for, -1 when none, and the recording (or, for
-  // a parameter, the tape) in which it does. Such numbers are never used twice in a process.
+  // The tape's business (tensor/tape.h): the value that this handle stands for, -1 when none, and
+  // the recording (or, for a parameter, the tape) in which it does. Such numbers are never used
+  // twice in a process.
   int32_t node() const { return node_; }
   uint64_t tape() const { return tape_; }
   void SetNode(uint64_t tape, int32_t node) {
@@ -202,7 +230,8 @@ class Tensor {
     other.node_ = -1;
   }
   void CheckType(DType dtype) const {
-    if (dtype != dtype_) [[unlikely]] FailType(dtype);
+    if (dtype != dtype_) [[unlikely]]
+      FailType(dtype);
   }
   [[noreturn]] void FailType(DType dtype) const;
 
@@ -216,12 +245,13 @@ class Tensor {
   uint64_t tape_ = 0;
 };
 
-// Moves f32 tensors that own their memory into one block [n], each at the next multiple of 16 elements, zero between them;
-// the handles become parts of it and stay on their tape. Other handles to the old memory keep it.
+// Moves f32 tensors that own their memory into one block [n], each at the next multiple of 16
+// elements, zero between them; the handles become parts of it and stay on their tape. Other handles
+// to the old memory keep it.
 Tensor JoinMemory(std::span<Tensor* const> tensors);
 
-// Bytes that the allocator holds, in use and cached, over all threads; and the number of times it asked the system
-// since the process began (tests count that a training step asks for none).
+// Bytes that the allocator holds, in use and cached, over all threads; and the number of times it
+// asked the system since the process began (tests count that a training step asks for none).
 struct AllocatorStatistics {
   int64_t bytes_in_use = 0, bytes_cached = 0, system_calls = 0;
 };

@@ -12,7 +12,8 @@
 namespace weft {
 namespace {
 
-// Mixes one word in; the multiplier is an odd 64-bit constant (the golden ratio), the rotation spreads high bits down.
+// Mixes one word in; the multiplier is an odd 64-bit constant (the golden ratio), the rotation
+// spreads high bits down.
 uint64_t Mix(uint64_t hash, uint64_t word) {
   return std::rotl((hash ^ word) * 0x9e3779b97f4a7c15ULL, 29) + word;
 }

@@ -1,5 +1,5 @@
-// Flat, ordered, named tensors: the only payload of an edge, a checkpoint and the wire. Names are interned, so copying a
-// map copies handles and pointers. Lookup is linear: maps are short.
+// Flat, ordered, named tensors: the only payload of an edge, a checkpoint and the wire. Names are
+// interned, so copying a map copies handles and pointers. Lookup is linear: maps are short.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,10 @@ namespace weft {
 class TensorName {
  public:
   TensorName(std::string_view text);  // NOLINT(google-explicit-constructor)
-  TensorName(const char* text) : TensorName(std::string_view(text)) {}  // NOLINT(google-explicit-constructor)
-  TensorName(const std::string& text) : TensorName(std::string_view(text)) {}  // NOLINT(google-explicit-constructor)
+  TensorName(const char* text)
+      : TensorName(std::string_view(text)) {}  // NOLINT(google-explicit-constructor)
+  TensorName(const std::string& text)
+      : TensorName(std::string_view(text)) {}  // NOLINT(google-explicit-constructor)
   std::string_view text() const { return *text_; }
   bool operator==(const TensorName& other) const { return text_ == other.text_; }
 
@@ -48,7 +50,8 @@ class TensorMap {
   const Entry& entry(size_t index) const { return entries_[index]; }
   Entry& entry(size_t index) { return entries_[index]; }
 
-  // Adds all of other under prefix + "." + name, and the reverse: the entries that begin with prefix + ".".
+  // Adds all of other under prefix + "." + name, and the reverse: the entries that begin with
+  // prefix + ".".
   void Merge(std::string_view prefix, const TensorMap& other);
   TensorMap Extract(std::string_view prefix) const;
 
@@ -58,7 +61,8 @@ class TensorMap {
   std::vector<Entry> entries_;
 };
 
-// 64-bit hash over names, dtypes, shapes and elements in order (weights in row-major order): equal maps, equal hash.
+// 64-bit hash over names, dtypes, shapes and elements in order (weights in row-major order): equal
+// maps, equal hash.
 uint64_t Hash(const TensorMap& map);
 
 }  // namespace weft

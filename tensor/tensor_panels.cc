@@ -1,4 +1,5 @@
-// The packed layout of weights: to and from row-major, and the transposed packing that a weight keeps beside itself.
+// The packed layout of weights: to and from row-major, and the transposed packing that a weight
+// keeps beside itself.
 #include "tensor/context.h"
 #include "tensor/kernels.h"
 #include "tensor/storage.h"
@@ -17,11 +18,14 @@ Tensor Tensor::ToLayout(Layout layout) const {
 }
 
 const Tensor& Tensor::TransposedPanels() const {
-  WEFT_CHECK(storage_ != nullptr && layout_ == Layout::kPanels) << "TransposedPanels of " << shape_ << ", no weight";
+  WEFT_CHECK(storage_ != nullptr && layout_ == Layout::kPanels)
+      << "TransposedPanels of " << shape_ << ", no weight";
   uint64_t version = storage_->version.load(std::memory_order_relaxed);
-  if (storage_->parent != nullptr) version += storage_->parent->version.load(std::memory_order_relaxed);
+  if (storage_->parent != nullptr)
+    version += storage_->parent->version.load(std::memory_order_relaxed);
   if (storage_->transposed == nullptr) {
-    storage_->transposed = new Tensor(Empty({shape_.dim(1), shape_.dim(0)}, dtype_, Layout::kPanels));
+    storage_->transposed =
+        new Tensor(Empty({shape_.dim(1), shape_.dim(0)}, dtype_, Layout::kPanels));
   } else if (storage_->transposed_version == version) {
     return *storage_->transposed;
   }

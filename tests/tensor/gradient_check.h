@@ -1,11 +1,11 @@
-// Gradients against central differences, and the compiled backward pass against the interpreted one, bit for bit.
+// Gradients against central differences, and the compiled backward pass against the interpreted
+// one, bit for bit.
 #pragma once
-
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <gtest/gtest.h>
 #include <span>
 #include <vector>
 
@@ -35,32 +35,38 @@ inline std::vector<Tensor*> Handles(std::vector<Tensor>& tensors) {
 }
 
 inline bool SameBits(const Tensor& a, const Tensor& b) {
-  return a.shape() == b.shape() && a.layout() == b.layout() && std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
+  return a.shape() == b.shape() && a.layout() == b.layout() &&
+         std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
 }
 
 using Loss = std::function<Tensor(std::span<const Tensor>)>;
 
 // The gradients of the loss, cloned.
-inline std::vector<Tensor> GradientsOf(std::vector<Tensor> parameters, const Loss& loss, bool plan) {
+inline std::vector<Tensor> GradientsOf(std::vector<Tensor> parameters, const Loss& loss,
+                                       bool plan) {
   const Context context{.plan = plan};
   const ContextScope scope(context);
   Tape tape(Handles(parameters));
   const Tape::Recording recording(tape);
   std::vector<Tensor> result;
-  for (const Tensor& gradient : tape.Gradient(loss(parameters), parameters)) result.push_back(gradient.Clone());
+  for (const Tensor& gradient : tape.Gradient(loss(parameters), parameters))
+    result.push_back(gradient.Clone());
   return result;
 }
 
 inline void ExpectPlanEqualsInterpreter(const std::vector<Tensor>& parameters, const Loss& loss) {
-  const auto planned = GradientsOf(parameters, loss, true), interpreted = GradientsOf(parameters, loss, false);
+  const auto planned = GradientsOf(parameters, loss, true),
+             interpreted = GradientsOf(parameters, loss, false);
   for (size_t i = 0; i < planned.size(); ++i) {
-    EXPECT_TRUE(SameBits(planned[i], interpreted[i])) << "parameter " << i << " " << parameters[i].shape();
+    EXPECT_TRUE(SameBits(planned[i], interpreted[i]))
+        << "parameter " << i << " " << parameters[i].shape();
   }
 }
 
-// function's output is weighted with fixed numbers and summed. The differences are of fourth order with step 0.02, so
-// their own error is about 1e-5; kinks must be 0.04 away from the inputs.
-inline void ExpectGradients(std::vector<Tensor> inputs, const Loss& function, double tolerance = 5e-4) {
+// function's output is weighted with fixed numbers and summed. The differences are of fourth order
+// with step 0.02, so their own error is about 1e-5; kinks must be 0.04 away from the inputs.
+inline void ExpectGradients(std::vector<Tensor> inputs, const Loss& function,
+                            double tolerance = 5e-4) {
   for (Tensor& input : inputs) input = input.Clone();
   const auto weights_of = [](const Tensor& y) {
     Tensor weights = Tensor::Empty(y.shape());
@@ -77,7 +83,8 @@ inline void ExpectGradients(std::vector<Tensor> inputs, const Loss& function, do
     const Tensor y = function(inputs), weights = weights_of(y);
     double sum = 0;
     for (size_t i = 0; i < y.data<float>().size(); ++i) {
-      sum += static_cast<double>(y.data<float>()[i]) * static_cast<double>(weights.data<float>()[i]);
+      sum +=
+          static_cast<double>(y.data<float>()[i]) * static_cast<double>(weights.data<float>()[i]);
     }
     return sum;
   };
@@ -95,9 +102,11 @@ inline void ExpectGradients(std::vector<Tensor> inputs, const Loss& function, do
       };
       constexpr double kStep = 0.02;
       const double expected =
-          (8 * (moved(kStep) - moved(-kStep)) - (moved(2 * kStep) - moved(-2 * kStep))) / (12 * kStep);
+          (8 * (moved(kStep) - moved(-kStep)) - (moved(2 * kStep) - moved(-2 * kStep))) /
+          (12 * kStep);
       inputs[p] = original.ToLayout(layout);
-      EXPECT_NEAR(gradient.data<float>()[static_cast<size_t>(i)], expected, tolerance * (1 + std::fabs(expected)))
+      EXPECT_NEAR(gradient.data<float>()[static_cast<size_t>(i)], expected,
+                  tolerance * (1 + std::fabs(expected)))
           << "input " << p << ", element " << i;
     }
   }

@@ -1,4 +1,5 @@
-// Every op's gradient against central differences (gradient_check.h), and of the plan against the interpreter.
+// Every op's gradient against central differences (gradient_check.h), and of the plan against the
+// interpreter.
 #include <gtest/gtest.h>
 
 #include "tests/tensor/gradient_check.h"
@@ -9,7 +10,8 @@ namespace {
 using Inputs = std::span<const Tensor>;
 
 TEST(OpsGradient, DenseWithEveryActivation) {
-  for (const Activation activation : {Activation::kNone, Activation::kTanh, Activation::kSigmoid, Activation::kRelu}) {
+  for (const Activation activation :
+       {Activation::kNone, Activation::kTanh, Activation::kSigmoid, Activation::kRelu}) {
     SCOPED_TRACE(Name(activation));
     // Seeds at which no pre-activation is within 0.04 of the kink of relu.
     ExpectGradients({Random({3, 4}, 1), RandomWeight(4, 5, 2), Tensor::Full({5}, 3)},
@@ -30,7 +32,8 @@ TEST(OpsGradient, DenseOverLeadingDimensionsAndWithoutBias) {
 
 TEST(OpsGradient, DenseBiasAlone) {
   const Tensor x = Random({300, 3}, 5), w = RandomWeight(3, 2, 6);
-  ExpectGradients({Random({2}, 7)}, [&](Inputs p) { return Dense(x, w, p[0], Activation::kTanh); }, 2e-3);
+  ExpectGradients(
+      {Random({2}, 7)}, [&](Inputs p) { return Dense(x, w, p[0], Activation::kTanh); }, 2e-3);
 }
 
 TEST(OpsGradient, DenseWeightSharedByTwoLayersOfDifferentBias) {
@@ -52,18 +55,32 @@ TEST(OpsGradient, UnaryOps) {
     SCOPED_TRACE(op);
     // Away from zero on both sides where the op allows it, positive where it must be.
     const auto unary = static_cast<Unary>(op);
-    const bool positive = unary == Unary::kLog || unary == Unary::kSqrt || unary == Unary::kReciprocal;
-    const Tensor x = positive ? Random({6}, 17, 1, 2) : Tensor::From<float>({6}, {-2, -0.7f, -0.1f, 0.1f, 0.9f, 1.5f});
+    const bool positive =
+        unary == Unary::kLog || unary == Unary::kSqrt || unary == Unary::kReciprocal;
+    const Tensor x = positive ? Random({6}, 17, 1, 2)
+                              : Tensor::From<float>({6}, {-2, -0.7f, -0.1f, 0.1f, 0.9f, 1.5f});
     ExpectGradients({x}, [=](Inputs p) { return Apply(unary, p[0]); });
   }
 }
 
 TEST(OpsGradient, DerivativesAtKinksAreThoseOfTorch) {
   const std::vector<Tensor> zero = {Tensor::Zeros({1})};
-  EXPECT_EQ(GradientsOf(zero, [](Inputs p) { return Sum(Relu(p[0])); }, true)[0].Item(), 0);
-  EXPECT_EQ(GradientsOf(zero, [](Inputs p) { return Sum(Abs(p[0])); }, true)[0].Item(), 0);
-  EXPECT_EQ(GradientsOf(zero, [](Inputs p) { return Sum(Clamp(p[0], 0, 1)); }, true)[0].Item(), 1);
-  EXPECT_EQ(GradientsOf(zero, [](Inputs p) { return Sum(Minimum(p[0], Tensor::Zeros({1}))); }, true)[0].Item(), 0.5);
+  EXPECT_EQ(GradientsOf(
+                zero, [](Inputs p) { return Sum(Relu(p[0])); }, true)[0]
+                .Item(),
+            0);
+  EXPECT_EQ(GradientsOf(
+                zero, [](Inputs p) { return Sum(Abs(p[0])); }, true)[0]
+                .Item(),
+            0);
+  EXPECT_EQ(GradientsOf(
+                zero, [](Inputs p) { return Sum(Clamp(p[0], 0, 1)); }, true)[0]
+                .Item(),
+            1);
+  EXPECT_EQ(GradientsOf(
+                zero, [](Inputs p) { return Sum(Minimum(p[0], Tensor::Zeros({1}))); }, true)[0]
+                .Item(),
+            0.5);
 }
 
 TEST(OpsGradient, BinaryOpsWithEveryBroadcast) {
@@ -90,9 +107,11 @@ TEST(OpsGradient, BinaryOpsOfAValueWithItself) {
 TEST(OpsGradient, AffineClampSelect) {
   ExpectGradients({Random({5}, 20)}, [](Inputs p) { return Affine(p[0], -3, 2); });
   ExpectGradients({Random({5}, 20)}, [](Inputs p) { return Shift(p[0], 2); });
-  ExpectGradients({Tensor::From<float>({4}, {-2, -0.3f, 0.4f, 2})}, [](Inputs p) { return Clamp(p[0], -1, 1); });
+  ExpectGradients({Tensor::From<float>({4}, {-2, -0.3f, 0.4f, 2})},
+                  [](Inputs p) { return Clamp(p[0], -1, 1); });
   const Tensor mask = Tensor::From<uint8_t>({4}, {1, 0, 2, 0});
-  ExpectGradients({Random({4}, 21), Random({4}, 22)}, [&](Inputs p) { return Select(mask, p[0], p[1]); });
+  ExpectGradients({Random({4}, 21), Random({4}, 22)},
+                  [&](Inputs p) { return Select(mask, p[0], p[1]); });
   ExpectGradients({Random({4}, 21)}, [&](Inputs p) { return Select(mask, p[0], Square(p[0])); });
 }
 
@@ -108,13 +127,15 @@ TEST(OpsGradient, Reductions) {
 TEST(OpsGradient, SoftmaxFamily) {
   ExpectGradients({Random({3, 5}, 24, -2, 2)}, [](Inputs p) { return Softmax(p[0]); });
   ExpectGradients({Random({3, 5}, 25, -2, 2)}, [](Inputs p) { return LogSoftmax(p[0]); });
-  ExpectGradients({Random({3, 5}, 26, -2, 2)}, [](Inputs p) { return Mul(Softmax(p[0]), LogSoftmax(p[0])); });
+  ExpectGradients({Random({3, 5}, 26, -2, 2)},
+                  [](Inputs p) { return Mul(Softmax(p[0]), LogSoftmax(p[0])); });
 }
 
 TEST(OpsGradient, GatherLastScattersAndAdds) {
   const Tensor index = Tensor::From<int64_t>({3}, {2, 0, 2});
   ExpectGradients({Random({3, 4}, 27)}, [&](Inputs p) { return GatherLast(p[0], index); });
-  ExpectGradients({Random({3, 4}, 28)}, [&](Inputs p) { return Add(GatherLast(p[0], index), GatherLast(p[0], index)); });
+  ExpectGradients({Random({3, 4}, 28)},
+                  [&](Inputs p) { return Add(GatherLast(p[0], index), GatherLast(p[0], index)); });
 }
 
 TEST(OpsGradient, ConcatSliceStackReshapeCast) {
@@ -128,16 +149,20 @@ TEST(OpsGradient, ConcatSliceStackReshapeCast) {
   });
   ExpectGradients({Random({2, 5}, 33)},
                   [](Inputs p) { return Mul(SliceLast(p[0], 1, 4), SliceLast(p[0], 2, 5)); });
-  ExpectGradients({Random({4, 2}, 34)}, [](Inputs p) { return Mul(SliceRows(p[0], 0, 3), SliceRows(p[0], 1, 4)); });
-  ExpectGradients({Random({4, 2}, 35)}, [](Inputs p) { return Reshape(Mul(Reshape(p[0], {8}), Reshape(p[0], {8})), {2, 4}); });
+  ExpectGradients({Random({4, 2}, 34)},
+                  [](Inputs p) { return Mul(SliceRows(p[0], 0, 3), SliceRows(p[0], 1, 4)); });
+  ExpectGradients({Random({4, 2}, 35)}, [](Inputs p) {
+    return Reshape(Mul(Reshape(p[0], {8}), Reshape(p[0], {8})), {2, 4});
+  });
 }
 
 TEST(OpsGradient, LayerNorm) {
   ExpectGradients({Random({3, 5}, 36), Random({5}, 37), Random({5}, 38)},
                   [](Inputs p) { return LayerNorm(p[0], p[1], p[2]); });
   // gamma and beta used twice: their gradients are written by the kernel and added.
-  ExpectGradients({Random({3, 5}, 39), Random({5}, 40), Random({5}, 41)},
-                  [](Inputs p) { return LayerNorm(Tanh(LayerNorm(p[0], p[1], p[2])), p[1], p[2]); }, 2e-3);
+  ExpectGradients(
+      {Random({3, 5}, 39), Random({5}, 40), Random({5}, 41)},
+      [](Inputs p) { return LayerNorm(Tanh(LayerNorm(p[0], p[1], p[2])), p[1], p[2]); }, 2e-3);
 }
 
 TEST(OpsGradient, LstmCell) {
@@ -157,9 +182,10 @@ TEST(OpsGradient, GruCell) {
 }
 
 TEST(OpsGradient, CastToBFloat16PassesTheGradient) {
-  const auto gradient = GradientsOf({Random({4}, 47)}, [](Inputs p) {
-    return Sum(Scale(Cast(Cast(p[0], DType::kBFloat16), DType::kFloat32), 3));
-  }, true);
+  const auto gradient = GradientsOf(
+      {Random({4}, 47)},
+      [](Inputs p) { return Sum(Scale(Cast(Cast(p[0], DType::kBFloat16), DType::kFloat32), 3)); },
+      true);
   for (const float value : gradient[0].data<float>()) EXPECT_EQ(value, 3);
 }
 

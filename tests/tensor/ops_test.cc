@@ -1,10 +1,10 @@
-// Forward values against numbers computed by hand, and the errors of wrong shapes. Gradients: tape_test.cc.
+// Forward values against numbers computed by hand, and the errors of wrong shapes. Gradients:
+// tape_test.cc.
 #include "tensor/ops.h"
 
+#include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -40,25 +40,37 @@ std::string MessageOf(Function function) {
 }
 
 const Tensor kNone;
-Tensor Matrix() { return Tensor::From<float>({2, 3}, {1, -2, 3, 0.5f, 0, -1}); }
-Tensor Weight() { return Tensor::From<float>({3, 2}, {1, 2, 3, 4, 5, 6}).ToLayout(Layout::kPanels); }
+Tensor Matrix() {
+  return Tensor::From<float>({2, 3}, {1, -2, 3, 0.5f, 0, -1});
+}
+Tensor Weight() {
+  return Tensor::From<float>({3, 2}, {1, 2, 3, 4, 5, 6}).ToLayout(Layout::kPanels);
+}
 
 TEST(Ops, DenseIsMatrixProductPlusBiasThenActivation) {
   const Tensor bias = Tensor::From<float>({2}, {10, -20});
   EXPECT_THAT(Values(Dense(Matrix(), Weight(), bias)), ElementsAre(20, -8, 5.5f, -25));
   EXPECT_THAT(Values(Dense(Matrix(), Weight(), kNone)), ElementsAre(10, 12, -4.5f, -5));
-  EXPECT_THAT(Values(Dense(Matrix(), Weight(), bias, Activation::kRelu)), ElementsAre(20, 0, 5.5f, 0));
+  EXPECT_THAT(Values(Dense(Matrix(), Weight(), bias, Activation::kRelu)),
+              ElementsAre(20, 0, 5.5f, 0));
   const Tensor cube = Tensor::Full({2, 4, 3}, 1);
   EXPECT_EQ(Dense(cube, Weight(), bias).shape(), Shape({2, 4, 2}));
 }
 
 TEST(Ops, DenseNamesBothShapesWhenTheyDoNotMeet) {
   const Tensor x = Tensor::Zeros({2, 4});
-  EXPECT_THAT(MessageOf([&] { Dense(x, Weight(), kNone); }),
-              HasSubstr("Dense: [2, 4] F32, [3, 2] F32 in panels: the columns of x are not the rows of w"));
-  EXPECT_THAT(MessageOf([&] { Dense(Matrix(), Tensor::Zeros({3, 2}), kNone); }), HasSubstr("ToLayout"));
+  EXPECT_THAT(
+      MessageOf([&] { Dense(x, Weight(), kNone); }),
+      HasSubstr("Dense: [2, 4] F32, [3, 2] F32 in panels: the columns of x are not the rows of w"));
+  EXPECT_THAT(MessageOf([&] {
+                Dense(Matrix(), Tensor::Zeros({3, 2}), kNone);
+              }),
+              HasSubstr("ToLayout"));
   EXPECT_THAT(MessageOf([&] { Dense(Matrix(), Weight(), Tensor::Zeros({3})); }), HasSubstr("bias"));
-  EXPECT_THAT(MessageOf([&] { Dense(Tensor::Zeros({2, 3}, DType::kFloat64), Weight(), kNone); }), HasSubstr("F64"));
+  EXPECT_THAT(MessageOf([&] {
+                Dense(Tensor::Zeros({2, 3}, DType::kFloat64), Weight(), kNone);
+              }),
+              HasSubstr("F64"));
   EXPECT_THAT(MessageOf([&] { Dense(kNone, Weight(), kNone); }), HasSubstr("undefined"));
 }
 
@@ -92,7 +104,9 @@ TEST(Ops, UnaryOpsComputeTheirFunction) {
       {Unary::kSoftplus, [](double v) { return std::log1p(std::exp(v)); }},
       {Unary::kElu, [](double v) { return v > 0 ? v : std::expm1(v); }},
       {Unary::kGelu,
-       [](double v) { return 0.5 * v * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v))); }},
+       [](double v) {
+         return 0.5 * v * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v)));
+       }},
       {Unary::kSilu, [](double v) { return v / (1 + std::exp(-v)); }},
       {Unary::kSin, [](double v) { return std::sin(v); }},
       {Unary::kCos, [](double v) { return std::cos(v); }},
@@ -101,14 +115,16 @@ TEST(Ops, UnaryOpsComputeTheirFunction) {
     const Tensor y = Apply(op, x);
     for (size_t i = 0; i < 4; ++i) {
       const double expected = function(x.data<float>()[i]);
-      EXPECT_NEAR(y.data<float>()[i], expected, 1e-6 * (1 + std::fabs(expected))) << static_cast<int>(op);
+      EXPECT_NEAR(y.data<float>()[i], expected, 1e-6 * (1 + std::fabs(expected)))
+          << static_cast<int>(op);
     }
   }
   const Tensor positive = Tensor::From<float>({2}, {0.25f, 8});
   EXPECT_THAT(Values(Log(positive)), Near({-1.3862944f, 2.0794415f}));
   EXPECT_THAT(Values(Sqrt(positive)), Near({0.5f, 2.8284271f}));
   EXPECT_THAT(Values(Apply(Unary::kReciprocal, positive)), ElementsAre(4, 0.125f));
-  EXPECT_THAT(MessageOf([&] { Log(Tensor::Zeros({2}, DType::kInt64)); }), HasSubstr("Log: [2] I64"));
+  EXPECT_THAT(MessageOf([&] { Log(Tensor::Zeros({2}, DType::kInt64)); }),
+              HasSubstr("Log: [2] I64"));
   EXPECT_THAT(MessageOf([&] { Log(Weight()); }), HasSubstr("in panels"));
 }
 
@@ -116,12 +132,16 @@ TEST(Ops, BinaryOpsBroadcastTheSecondOperand) {
   const Tensor a = Matrix();
   EXPECT_THAT(Values(Sub(a, a)), ElementsAre(0, 0, 0, 0, 0, 0));
   EXPECT_THAT(Values(Mul(a, Tensor::Scalar(2))), ElementsAre(2, -4, 6, 1, 0, -2));
-  EXPECT_THAT(Values(Add(a, Tensor::From<float>({3}, {10, 20, 30}))), ElementsAre(11, 18, 33, 10.5f, 20, 29));
-  EXPECT_THAT(Values(Div(a, Tensor::From<float>({2, 1}, {2, 4}))), ElementsAre(0.5f, -1, 1.5f, 0.125f, 0, -0.25f));
+  EXPECT_THAT(Values(Add(a, Tensor::From<float>({3}, {10, 20, 30}))),
+              ElementsAre(11, 18, 33, 10.5f, 20, 29));
+  EXPECT_THAT(Values(Div(a, Tensor::From<float>({2, 1}, {2, 4}))),
+              ElementsAre(0.5f, -1, 1.5f, 0.125f, 0, -0.25f));
   EXPECT_THAT(Values(Minimum(a, Tensor::Scalar(0))), ElementsAre(0, -2, 0, 0, 0, -1));
   EXPECT_THAT(Values(Maximum(a, Tensor::Scalar(0))), ElementsAre(1, 0, 3, 0.5f, 0, 0));
-  EXPECT_THAT(MessageOf([&] { Add(a, Tensor::Zeros({2})); }), HasSubstr("Add: [2, 3] F32, [2] F32"));
-  EXPECT_THAT(MessageOf([&] { Mul(Tensor::Zeros({2}), a); }), HasSubstr("Mul: [2] F32, [2, 3] F32"));
+  EXPECT_THAT(MessageOf([&] { Add(a, Tensor::Zeros({2})); }),
+              HasSubstr("Add: [2, 3] F32, [2] F32"));
+  EXPECT_THAT(MessageOf([&] { Mul(Tensor::Zeros({2}), a); }),
+              HasSubstr("Mul: [2] F32, [2, 3] F32"));
   EXPECT_THAT(MessageOf([&] { Mul(a, Tensor::Zeros({2, 3}, DType::kInt64)); }), HasSubstr("I64"));
 }
 
@@ -158,12 +178,21 @@ TEST(Ops, SoftmaxSurvivesLargeLogits) {
 TEST(Ops, GathersCheckTheirIndices) {
   const Tensor a = Matrix();
   EXPECT_THAT(Values(GatherLast(a, Tensor::From<int64_t>({2}, {2, 0}))), ElementsAre(3, 0.5f));
-  EXPECT_THAT(MessageOf([&] { GatherLast(a, Tensor::From<int64_t>({2}, {2, 3})); }), HasSubstr("index 3 in row 1"));
-  EXPECT_THAT(MessageOf([&] { GatherLast(a, Tensor::From<int64_t>({3}, {0, 0, 0})); }), HasSubstr("[3] I64"));
-  const Tensor rows = GatherRows(Tensor::From<uint8_t>({3, 2}, {1, 2, 3, 4, 5, 6}), Tensor::From<int64_t>({2}, {2, 0}));
+  EXPECT_THAT(MessageOf([&] {
+                GatherLast(a, Tensor::From<int64_t>({2}, {2, 3}));
+              }),
+              HasSubstr("index 3 in row 1"));
+  EXPECT_THAT(MessageOf([&] {
+                GatherLast(a, Tensor::From<int64_t>({3}, {0, 0, 0}));
+              }),
+              HasSubstr("[3] I64"));
+  const Tensor rows = GatherRows(Tensor::From<uint8_t>({3, 2}, {1, 2, 3, 4, 5, 6}),
+                                 Tensor::From<int64_t>({2}, {2, 0}));
   EXPECT_THAT(rows.data<uint8_t>(), ElementsAre(5, 6, 1, 2));
-  EXPECT_EQ(GatherRows(Tensor::Zeros({0, 2}), Tensor::Zeros({0}, DType::kInt64)).shape(), Shape({0, 2}));
-  EXPECT_THAT(MessageOf([&] { GatherRows(a, Tensor::From<int64_t>({1}, {-1})); }), HasSubstr("row -1"));
+  EXPECT_EQ(GatherRows(Tensor::Zeros({0, 2}), Tensor::Zeros({0}, DType::kInt64)).shape(),
+            Shape({0, 2}));
+  EXPECT_THAT(MessageOf([&] { GatherRows(a, Tensor::From<int64_t>({1}, {-1})); }),
+              HasSubstr("row -1"));
 }
 
 TEST(Ops, ConcatSliceStackAndReshape) {
@@ -185,29 +214,40 @@ TEST(Ops, ConcatSliceStackAndReshape) {
 
 TEST(Ops, LayerNormCentresAndScalesRows) {
   const Tensor x = Tensor::From<float>({1, 4}, {1, 2, 3, 4});
-  const Tensor y = LayerNorm(x, Tensor::From<float>({4}, {1, 1, 1, 2}), Tensor::From<float>({4}, {0, 0, 0, 5}), 0);
+  const Tensor y = LayerNorm(x, Tensor::From<float>({4}, {1, 1, 1, 2}),
+                             Tensor::From<float>({4}, {0, 0, 0, 5}), 0);
   EXPECT_THAT(Values(y), Near({-1.3416408f, -0.4472136f, 0.4472136f, 7.6832816f}));
-  EXPECT_THAT(MessageOf([&] { LayerNorm(x, Tensor::Zeros({3}), Tensor::Zeros({4})); }), HasSubstr("[3] F32"));
+  EXPECT_THAT(MessageOf([&] { LayerNorm(x, Tensor::Zeros({3}), Tensor::Zeros({4})); }),
+              HasSubstr("[3] F32"));
 }
 
 TEST(Ops, CellsCheckTheirGates) {
-  EXPECT_THAT(MessageOf([&] { LstmCell(Tensor::Zeros({2, 3}), Tensor::Zeros({2, 1})); }), HasSubstr("[B, 4H]"));
-  EXPECT_THAT(MessageOf([&] { GruCell(Tensor::Zeros({2, 3}), Tensor::Zeros({2, 4}), Tensor::Zeros({2, 1})); }),
+  EXPECT_THAT(MessageOf([&] {
+                LstmCell(Tensor::Zeros({2, 3}), Tensor::Zeros({2, 1}));
+              }),
+              HasSubstr("[B, 4H]"));
+  EXPECT_THAT(MessageOf([&] {
+                GruCell(Tensor::Zeros({2, 3}), Tensor::Zeros({2, 4}), Tensor::Zeros({2, 1}));
+              }),
               HasSubstr("[B, 3H]"));
 }
 
 TEST(Ops, CastConvertsOrSaysWhatDoesNotFit) {
   const Tensor x = Tensor::From<double>({3}, {1, -2, 0.1});
   EXPECT_THAT(Values(Cast(x, DType::kFloat32)), ElementsAre(1, -2, 0.1f));
-  EXPECT_THAT(Values(Cast(Tensor::From<uint8_t>({2}, {0, 255}), DType::kFloat32)), ElementsAre(0, 255));
+  EXPECT_THAT(Values(Cast(Tensor::From<uint8_t>({2}, {0, 255}), DType::kFloat32)),
+              ElementsAre(0, 255));
   EXPECT_THAT(Values(Cast(Tensor::From<int64_t>({1}, {-7}), DType::kFloat32)), ElementsAre(-7));
   const Tensor half = Cast(Tensor::From<float>({2}, {1.00390625f, 1.01171875f}), DType::kBFloat16);
   EXPECT_THAT(Values(Cast(half, DType::kFloat32)), ElementsAre(1, 1.015625f));
   EXPECT_THAT(Indices(Cast(Tensor::From<float>({2}, {3, -4}), DType::kInt64)), ElementsAre(3, -4));
-  EXPECT_THAT(MessageOf([&] { Cast(Tensor::Scalar(256), DType::kUInt8); }), HasSubstr("256 does not fit in U8"));
-  EXPECT_THAT(MessageOf([&] { Cast(Tensor::Scalar(NAN), DType::kInt64); }), HasSubstr("does not fit in I64"));
-  EXPECT_THAT(MessageOf([&] { Cast(Tensor::Scalar(std::ldexp(1.0, 63), DType::kFloat64), DType::kInt64); }),
-              HasSubstr("does not fit"));
+  EXPECT_THAT(MessageOf([&] { Cast(Tensor::Scalar(256), DType::kUInt8); }),
+              HasSubstr("256 does not fit in U8"));
+  EXPECT_THAT(MessageOf([&] { Cast(Tensor::Scalar(NAN), DType::kInt64); }),
+              HasSubstr("does not fit in I64"));
+  EXPECT_THAT(
+      MessageOf([&] { Cast(Tensor::Scalar(std::ldexp(1.0, 63), DType::kFloat64), DType::kInt64); }),
+      HasSubstr("does not fit"));
 }
 
 }  // namespace

@@ -1,9 +1,8 @@
 #include "tensor/tape.h"
 
+#include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -74,7 +73,10 @@ TEST(Tape, ParametersNotAskedForAreConstants) {
 TEST(Tape, ALossThatIsAParameterHasGradientOne) {
   std::vector<Tensor> p = {Tensor::Scalar(3), Tensor::Scalar(5)};
   ExpectPlanEqualsInterpreter(p, [](std::span<const Tensor> q) { return q[1]; });
-  EXPECT_EQ(GradientsOf(p, [](std::span<const Tensor> q) { return q[1]; }, true)[1].Item(), 1);
+  EXPECT_EQ(GradientsOf(
+                p, [](std::span<const Tensor> q) { return q[1]; }, true)[1]
+                .Item(),
+            1);
 }
 
 TEST(Tape, SeveralGradientsOfOneRecordingKeepTheirValues) {
@@ -120,9 +122,11 @@ TEST(Tape, GradientNamesWhatIsWrongWithItsArguments) {
   Tape tape(Handles(p));
   const Tape::Recording recording(tape);
   EXPECT_THAT(MessageOf([&] { tape.Gradient(Square(p[0]), p); }), HasSubstr("loss of shape [2]"));
-  EXPECT_THAT(MessageOf([&] { tape.Gradient(Tensor::Scalar(1), p); }), HasSubstr("not on the current recording"));
+  EXPECT_THAT(MessageOf([&] { tape.Gradient(Tensor::Scalar(1), p); }),
+              HasSubstr("not on the current recording"));
   const std::vector<Tensor> stranger = {Tensor::Scalar(1)};
-  EXPECT_THAT(MessageOf([&] { tape.Gradient(Sum(p[0]), stranger); }), HasSubstr("does not track parameter 0, []"));
+  EXPECT_THAT(MessageOf([&] { tape.Gradient(Sum(p[0]), stranger); }),
+              HasSubstr("does not track parameter 0, []"));
   const std::vector<Tensor> twice = {p[0], p[0]};
   EXPECT_THAT(MessageOf([&] { tape.Gradient(Sum(p[0]), twice); }), HasSubstr("asked for twice"));
   std::vector<Tensor> integers = {Tensor::Zeros({2}, DType::kInt64)};
@@ -171,6 +175,25 @@ TEST(Tape, ShapesAttributesAndInputsAreStructure) {
     }
   }
   EXPECT_EQ(tape.statistics().plans_compiled, static_cast<int64_t>(losses.size()));
+}
+
+// Stride and padding do not enter the hash; both give four patches of four pixels.
+TEST(Tape, TellsStructuresOfEqualHashApart) {
+  std::vector<Tensor> p = {Random({1, 1, 4, 4}, 1)};
+  const Tensor w = RandomWeight(4, 2, 2);
+  const Loss wide = [&](std::span<const Tensor> q) {
+    return Sum(Conv2d(q[0], w, Tensor(), 2, 3, 1));
+  };
+  const Loss narrow = [&](std::span<const Tensor> q) {
+    return Sum(Conv2d(q[0], w, Tensor(), 2, 2, 0));
+  };
+  Tape tape(Handles(p));
+  for (const Loss& loss : {narrow, wide, narrow, wide}) {
+    const Tape::Recording recording(tape);
+    EXPECT_TRUE(
+        SameBits(tape.Gradient(loss(p), p)[0], GradientsOf({p[0].Clone()}, loss, false)[0]));
+  }
+  EXPECT_EQ(tape.statistics().plans_compiled, 2);
 }
 
 TEST(Tape, KeepsAtMost64PlansAndDropsTheOneNotUsedLongest) {

@@ -1,7 +1,6 @@
 #include "tensor/tensor_map.h"
 
 #include <gtest/gtest.h>
-
 #include <thread>
 
 namespace weft {

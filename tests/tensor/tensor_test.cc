@@ -1,10 +1,9 @@
 #include "tensor/tensor.h"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <gtest/gtest.h>
 #include <limits>
 #include <numeric>
 #include <thread>
@@ -65,8 +64,8 @@ TEST(Tensor, DataChecksTheType) {
 }
 
 TEST(Tensor, ScalarsOfEveryTypeKeepTheirValue) {
-  for (const DType dtype : {DType::kFloat32, DType::kBFloat16, DType::kFloat64, DType::kInt32, DType::kInt64,
-                            DType::kUInt8}) {
+  for (const DType dtype : {DType::kFloat32, DType::kBFloat16, DType::kFloat64, DType::kInt32,
+                            DType::kInt64, DType::kUInt8}) {
     EXPECT_EQ(Tensor::Scalar(200, dtype).Item(), 200) << dtype;
     EXPECT_EQ(Tensor::Scalar(200, dtype).bytes(), SizeOf(dtype));
   }
@@ -76,8 +75,8 @@ TEST(Tensor, ScalarsOfEveryTypeKeepTheirValue) {
 
 TEST(Tensor, BFloat16RoundsToNearestEven) {
   EXPECT_EQ(ToBFloat16(1.0f).bits, 0x3f80);
-  EXPECT_EQ(ToBFloat16(1.00390625f).bits, 0x3f80);   // halfway, to even below
-  EXPECT_EQ(ToBFloat16(1.01171875f).bits, 0x3f82);   // halfway, to even above
+  EXPECT_EQ(ToBFloat16(1.00390625f).bits, 0x3f80);    // halfway, to even below
+  EXPECT_EQ(ToBFloat16(1.01171875f).bits, 0x3f82);    // halfway, to even above
   EXPECT_EQ(ToBFloat16(1.0039063692f).bits, 0x3f81);  // just over halfway
   EXPECT_TRUE(std::isnan(ToFloat(ToBFloat16(std::numeric_limits<float>::quiet_NaN()))));
   EXPECT_TRUE(std::isinf(ToFloat(ToBFloat16(std::numeric_limits<float>::max()))));
@@ -164,7 +163,8 @@ TEST(Tensor, UninitialisedElementsAreVisibleInDebugBuilds) {
 TEST(TensorAllocator, AStepThatRepeatsAsksTheSystemForNothing) {
   const auto step = [] {
     std::vector<Tensor> live;
-    for (const int64_t rows : {1, 3, 64, 500, 2000, 70000, 2000000}) live.push_back(Tensor::Empty({rows, 5}));
+    for (const int64_t rows : {1, 3, 64, 500, 2000, 70000, 2000000})
+      live.push_back(Tensor::Empty({rows, 5}));
   };
   step();
   step();  // the first one may have pushed out what earlier tests left
@@ -176,7 +176,8 @@ TEST(TensorAllocator, AStepThatRepeatsAsksTheSystemForNothing) {
 TEST(TensorAllocator, BlocksThatEndOnAnotherThreadComeBack) {
   const auto exchange = [] {
     std::vector<Tensor> sent;
-    for (int i = 0; i < 300; ++i) sent.push_back(Tensor::Empty({10000}));  // 12 MB: more than a thread keeps
+    for (int i = 0; i < 300; ++i)
+      sent.push_back(Tensor::Empty({10000}));  // 12 MB: more than a thread keeps
     std::thread([taken = std::move(sent)]() mutable { taken.clear(); }).join();
   };
   exchange();
@@ -197,7 +198,8 @@ TEST(TensorAllocator, CountsBytesInUse) {
 
 TEST(TensorAllocator, CacheIsBoundedByThePeakInUse) {
   for (int64_t size = 1; size < 40; ++size) {
-    const Tensor tensor = Tensor::Empty({size, 1 << 18});  // 1 to 39 MiB, 24 classes, 400 MiB when all were kept
+    const Tensor tensor =
+        Tensor::Empty({size, 1 << 18});  // 1 to 39 MiB, 24 classes, 400 MiB when all were kept
   }
   EXPECT_LT(TensorAllocator().bytes_cached, int64_t{100} << 20);
 }
