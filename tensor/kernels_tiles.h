@@ -29,6 +29,7 @@ struct Tiles {
     int64_t addend_stride;
     float* y;
     int64_t y_stride;
+    Activation activation;  // of a single row; kNone for more, where a second pass applies it
     float* sums;  // null: add the addend and write y; else the sums go here, rows one after another
   };
   // One tile of d_w: rows are features, steps are rows of x. x(r, b) is x[b * x_stride + r].
@@ -123,6 +124,12 @@ struct Tiles {
     }
   }
 
+  template <Activation kActivation, int V>
+  [[gnu::always_inline]] static void Activate(Float (&sum)[V]) {
+#pragma GCC unroll 16
+    for (int v = 0; v < V; ++v) sum[v] = Pointwise<S>::template Activate<kActivation>(sum[v]);
+  }
+
   template <int R, int V>
   static void RunForward(const Forward& t) {
     Float sum[R][V];
@@ -144,6 +151,12 @@ struct Tiles {
           sum[r][v] += S::Load(t.addend + r * t.addend_stride + v * kLanes);
         }
       }
+    }
+    if constexpr (R == 1) {
+      // No Switch here: a lambda that captures the sums would put them in memory.
+      if (t.activation == Activation::kTanh) Activate<Activation::kTanh>(sum[0]);
+      if (t.activation == Activation::kRelu) Activate<Activation::kRelu>(sum[0]);
+      if (t.activation == Activation::kSigmoid) Activate<Activation::kSigmoid>(sum[0]);
     }
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
@@ -247,9 +260,11 @@ struct Tiles {
     alignas(64) float sums[kMostSums];
     ForStrips(work.rows, work.out, parallel, begin, end,
               [&](const Strip& strip, int64_t first, int64_t last) {
-                const bool direct =
-                    work.activation == Activation::kNone && strip.columns == strip.vectors * kLanes;
+                const bool single = work.h == nullptr && strip.rows_each + strip.larger == 1;
+                const bool direct = (single || work.activation == Activation::kNone) &&
+                                    strip.columns == strip.vectors * kLanes;
                 Forward t;
+                t.activation = single ? work.activation : Activation::kNone;
                 t.steps = work.in;
                 t.x_stride = work.in;
                 t.w = work.w + work.in * strip.panel_column + (strip.column - strip.panel_column);
