@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <exception>
 #include <limits>
 #include <string>
 #include <utility>
@@ -21,7 +22,7 @@ template <class E>
 class BatchOf final : public BatchEnvironment {
  public:
   BatchOf(const typename E::Arguments& arguments, const BatchOptions& options)
-      : layout_((CheckRows(options), E(arguments).spec()), options),
+      : layout_(E(arguments).spec(), options),
         step_limit_(layout_.spec().time_limit > 0 ? layout_.spec().time_limit
                                                   : std::numeric_limits<int64_t>::max()),
         types_(static_cast<size_t>(options.rows), StepType::kLast) {
@@ -31,8 +32,7 @@ class BatchOf final : public BatchEnvironment {
                        .rng = Rng(options.seed, options.purpose,
                                   static_cast<uint64_t>(options.first_row + row))});
     }
-    // A claim on the pool is worth tens of microseconds; less than two of them are not worth waking
-    // it.
+    // A claim on the pool should last so long; the pool is not worth waking for less than two.
     constexpr double kClaimNanoseconds = 20000;
     const double step = E::kStepNanoseconds * static_cast<double>(options.action_repeat);
     grain_ = std::max<int64_t>(1, static_cast<int64_t>(kClaimNanoseconds / step));
@@ -86,6 +86,11 @@ class BatchOf final : public BatchEnvironment {
       row.episode = in.Read<int64_t>();
       row.steps = in.Read<int64_t>();
       types_[i] = in.Read<StepType>();
+      if (types_[i] > StepType::kLast || row.steps < 0) {
+        throw Error(ErrorCode::kCorrupt, "the saved state of " +
+                                             layout_.RowName(static_cast<int64_t>(i)) +
+                                             " holds no step type and step count");
+      }
       row.environment.Load(in);
     }
     if (!in.AtEnd()) throw Error(ErrorCode::kCorrupt, "the saved state of " + id + " is too long");
@@ -98,10 +103,6 @@ class BatchOf final : public BatchEnvironment {
     int64_t episode = -1;  // id of the running one
     int64_t steps = 0;     // in it
   };
-
-  static void CheckRows(const BatchOptions& options) {
-    WEFT_CHECK(options.rows >= 1) << "a batch of " << options.rows << " environments";
-  }
 
   void Run(const BatchLayout::View& view) {
     auto range = [&](int64_t begin, int64_t end) { StepRange(view, begin, end); };

@@ -14,7 +14,10 @@ constexpr int kAction = 0, kTimeStep = 0;  // ports
 
 class BatchFragment final : public Fragment {
  public:
-  explicit BatchFragment(std::unique_ptr<BatchEnvironment> batch) : batch_(std::move(batch)) {}
+  explicit BatchFragment(std::unique_ptr<BatchEnvironment> batch) : batch_(std::move(batch)) {
+    for (const Leaf& leaf : batch_->spec().observation) names_.Set(std::string_view(leaf.name), {});
+    for (const char* name : {"reward", "discount", "type", "episode_id"}) names_.Set(name, {});
+  }
 
   PortSet Needs() const override { return {kAction}; }
 
@@ -56,19 +59,19 @@ class BatchFragment final : public Fragment {
   }
 
   void Send(Ports& ports, const TimeStep& out) {
-    Message message{.body = out.observation, .version = steps_++};
-    message.body.Set(reward_, out.reward);
-    message.body.Set(discount_, out.discount);
-    message.body.Set(type_, out.type);
-    message.body.Set(episode_id_, out.episode_id);
+    Message message{.body = names_, .version = steps_++};
+    size_t i = 0;
+    for (const auto& [name, tensor] : out.observation) message.body.entry(i++).second = tensor;
+    for (const Tensor& tensor : {out.reward, out.discount, out.type, out.episode_id}) {
+      message.body.entry(i++).second = tensor;
+    }
     ports.Write(kTimeStep, std::move(message));
   }
 
   std::unique_ptr<BatchEnvironment> batch_;
+  TensorMap names_;  // the entries of a message, without tensors
   std::vector<TimeStep> pool_;
   int64_t steps_ = 0;  // time steps written
-  const TensorName reward_{"reward"}, discount_{"discount"}, type_{"type"},
-      episode_id_{"episode_id"};
 };
 
 }  // namespace

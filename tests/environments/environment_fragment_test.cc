@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <vector>
 
+#include "allocation_count.h"
+
 namespace weft {
 namespace {
 
@@ -93,6 +95,21 @@ TEST(EnvironmentFragment, NeverWritesIntoAMessageThatIsHeldAndReusesThoseThatAre
                                held.body.At("observation").data<float>().end()),
             std::vector<float>(copy.data<float>().begin(), copy.data<float>().end()));
   for (const std::byte* buffer : buffers) EXPECT_EQ(buffer, buffers.front());
+}
+
+TEST(EnvironmentFragment, AllocatesOnlyTheListOfAMessage) {
+  const auto fragment = EnvironmentFragment(CartPole(64), 1).make({});
+  FakePorts ports;
+  fragment->Start(ports);
+  for (int i = 0; i < 4; ++i) {
+    ports.Act(64, 1);
+    ports.outputs.clear();
+    const int64_t before = AllocationCount(), tensors = TensorAllocator().system_calls;
+    fragment->Step(ports);
+    if (i == 0) continue;  // the pool has grown
+    EXPECT_LE(AllocationCount() - before, 1);
+    EXPECT_EQ(TensorAllocator().system_calls, tensors);
+  }
 }
 
 TEST(EnvironmentFragment, LoadContinuesBitForBit) {
