@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
@@ -28,7 +29,11 @@ class Writer {
   }
   void Write(const std::string& text) { Write(std::span<const char>(text)); }
 
+  // Bytes as they are, without their number.
+  void Append(std::span<const uint8_t> bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
+
   const std::vector<uint8_t>& bytes() const { return bytes_; }
+  std::vector<uint8_t> Take() { return std::move(bytes_); }
 
  private:
   void Append(const void* data, size_t size) {
@@ -65,17 +70,19 @@ class Reader {
     const auto text = ReadVector<char>();
     return {text.begin(), text.end()};
   }
-  bool AtEnd() const { return bytes_.empty(); }
-
- private:
+  // The next bytes as they lie there: valid as long as what the reader was made from.
   std::span<const uint8_t> Take(size_t count) {
     if (count > bytes_.size()) Fail();
     const auto taken = bytes_.first(count);
     bytes_ = bytes_.subspan(count);
     return taken;
   }
+  size_t remaining() const { return bytes_.size(); }
+  bool AtEnd() const { return bytes_.empty(); }
+
+ private:
   [[noreturn]] static void Fail() {
-    throw Error(ErrorCode::kCorrupt, "saved state ends too early: it was written by another version");
+    throw Error(ErrorCode::kCorrupt, "the bytes end too early: they were written by another version");
   }
 
   std::span<const uint8_t> bytes_;

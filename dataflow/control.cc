@@ -21,6 +21,15 @@ void Control::BeginPark() {
   WakeCoordinator();
 }
 
+void Control::RenewPark() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (park_.load() == 0) return;
+    park_.store(++last_epoch_, std::memory_order_seq_cst);
+  }
+  RingRunners();
+}
+
 void Control::EndPark() {
   {
     const std::lock_guard lock(mutex_);

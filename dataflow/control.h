@@ -30,9 +30,9 @@ class Control {
 
   void AddRunner(Bell* bell) { runners_.push_back(bell); }  // before any runner runs
 
-  bool closing() const { return closing_.load(std::memory_order_relaxed); }
+  bool closing() const { return closing_.load(std::memory_order_acquire); }
   uint64_t park_epoch() const { return park_.load(std::memory_order_seq_cst); }  // 0: no park
-  bool parking() const { return park_.load(std::memory_order_relaxed) != 0; }
+  bool parking() const { return park_.load(std::memory_order_acquire) != 0; }
   bool pending() const { return pending_.load(std::memory_order_seq_cst) != 0; }
   // Grows whenever links were cut (link.h): runners then restart those of theirs.
   uint32_t cut_links() const { return cut_links_.load(std::memory_order_acquire); }
@@ -40,6 +40,7 @@ class Control {
   void Close();      // every runner ends before its next step, every waiting call throws Closed
   void BeginPark();  // root only; nothing when a park is going on
   void EndPark();
+  void RenewPark();              // root only: a new epoch, if a park is going on
   void SetPark(uint64_t epoch);  // not root: a park or its next epoch; nothing is pending any more
   void SetPending();             // not root: calls are pending until the next SetPark
   void PendingBegan();           // root: the first replica waits in a call

@@ -10,6 +10,7 @@
 
 #include "dataflow/engine.h"
 #include "dataflow/runtime.h"
+#include "dataflow/workers.h"
 
 namespace weft {
 
@@ -30,6 +31,7 @@ class Coordinator {
   void Poll();
   // Everything is quiet: takes the cut, calls back; true when the run is over.
   bool TakeCut();
+  bool Quiet() const;
   void WatchForStall();
   void Metric(int node, int replica, std::string_view name, double value);
 
@@ -39,10 +41,12 @@ class Coordinator {
   std::mutex callbacks_;  // metrics come from every runner's thread
   PollBell bell_;
   std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Workers> workers_;  // null in a run of one process
   RunResult result_;
   Clock::time_point last_poll_{}, last_progress_{};
   int64_t last_steps_ = -1;
-  bool reported_ = false;
+  bool reported_ = false;      // the stall that is going on
+  Clock::time_point asked_{};  // workers for reports
 };
 
 }  // namespace weft

@@ -36,6 +36,7 @@ class Engine {
     LinkSpec spec;
     int writer_process, reader_process;
     std::string channel;  // its key in a cut
+    bool newest_only;
     std::unique_ptr<Link> link;
     std::atomic<uint64_t>* arrivals =
         nullptr;  // Merge with its reader here: the reader's arrival counter

@@ -39,7 +39,8 @@ void Link::Push(Message message, uint64_t stamp) {
 Message Link::Pop() {
   if (newest_only_) {
     Message message;
-    const uint64_t number = Newest(&message);
+    uint64_t stamp = 0;
+    const uint64_t number = Newest(&message, &stamp);
     uses_.store(number == last_read() ? uses() + 1 : 1, std::memory_order_relaxed);
     last_read_.store(number, std::memory_order_relaxed);
     return message;
@@ -60,9 +61,19 @@ void Link::Release(uint64_t count) {
   if (writer_bell_ != nullptr) writer_bell_->Ring();
 }
 
-uint64_t Link::Newest(Message* message) const {
+void Link::PushNumbered(Message message, uint64_t number) {
+  {
+    const std::lock_guard lock(newest_mutex_);
+    slots_[0].message = std::move(message);
+    tail_.store(number, std::memory_order_release);
+  }
+  if (reader_bell_ != nullptr) reader_bell_->Ring();
+}
+
+uint64_t Link::Newest(Message* message, uint64_t* stamp) const {
   const std::lock_guard lock(newest_mutex_);
   *message = slots_[0].message;
+  *stamp = slots_[0].stamp;
   return tail_.load(std::memory_order_relaxed);
 }
 

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "dataflow/bell.h"
@@ -63,8 +64,10 @@ class Link {
   const Message& At(uint64_t index) const { return slots_[index & mask_].message; }
   uint64_t StampAt(uint64_t index) const { return slots_[index & mask_].stamp; }
   void Release(uint64_t count);
-  // The newest message and its number (1 the first ever, 0 when there is none).
-  uint64_t Newest(Message* message) const;
+  // The newest message, its stamp and its number (1 the first ever, 0 when there is none).
+  uint64_t Newest(Message* message, uint64_t* stamp) const;
+  // The reader's half of a newest-only link: the number is that of the writer's half.
+  void PushNumbered(Message message, uint64_t number);
 
   bool newest_only() const { return newest_only_; }
   int capacity() const { return static_cast<int>(capacity_); }
@@ -73,9 +76,10 @@ class Link {
   // Between steps of both ends.
   LinkContents Contents() const;
   void Restore(const LinkContents& contents, uint64_t stamp_base, bool has_writer);
-  // Newest-only: which message the reader read last, and how often.
-  uint64_t last_read() const { return last_read_.load(std::memory_order_relaxed); }
-  int uses() const { return uses_.load(std::memory_order_relaxed); }
+  // Messages read; for newest-only links the number of the message read last, and how often it was.
+  std::pair<uint64_t, int> ReadPosition() const {
+    return newest_only_ ? std::pair(last_read(), uses()) : std::pair(read(), 0);
+  }
 
   // The process at the other end died. The thread that talks to processes sets it and leaves the
   // link alone until the thread of the local end has called Restart, between two steps.
@@ -90,6 +94,8 @@ class Link {
     uint64_t stamp = 0;
   };
   bool NewestReadable() const;
+  uint64_t last_read() const { return last_read_.load(std::memory_order_relaxed); }
+  int uses() const { return uses_.load(std::memory_order_relaxed); }
 
   const uint64_t capacity_;
   const bool newest_only_;

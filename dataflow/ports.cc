@@ -77,7 +77,10 @@ void ReplicaPorts::Write(int output, Message message) {
       } else {
         part = message;
       }
-      link->Push(std::move(part), edge.arrivals.empty() ? stamp : edge.arrivals[i]->fetch_add(1));
+      // Links whose messages have one stamp share one body on the way to another process; blocks
+      // differ.
+      const uint64_t own = edge.split_dim >= 0 ? writes_++ : stamp;
+      link->Push(std::move(part), edge.arrivals.empty() ? own : edge.arrivals[i]->fetch_add(1));
     }
   }
 }

@@ -144,6 +144,11 @@ bool ReduceGroup::Wants(int replica) const {
   return (root_ ? present_ > 0 : wanted_) && !seats_[replica].present;
 }
 
+bool ReduceGroup::Pending() const {
+  const std::lock_guard lock(mutex_);
+  return present_ > 0;
+}
+
 void ReduceGroup::SetWanted(bool wanted) {
   const std::lock_guard lock(mutex_);
   wanted_ = wanted;

@@ -39,6 +39,9 @@ class ReduceGroup {
   bool Wants(int replica) const;
   void SetWanted(bool wanted);
 
+  // Root: some replica waits in a call.
+  bool Pending() const;
+
   // Root: the contribution of a replica elsewhere. Leaf: the sum. Called by the thread that talks
   // to processes.
   void TakeRemote(int replica, std::vector<Tensor> tensors);

@@ -13,21 +13,30 @@ namespace {
 
 constexpr auto kPollInterval = std::chrono::milliseconds(100);
 constexpr int kWaitMilliseconds = 50;
+constexpr auto kReportTime = std::chrono::milliseconds(500);  // that workers have to answer
 
 }  // namespace
 
 Coordinator::Coordinator(const FragmentGraph& graph, const Placement& placement,
                          const RuntimeOptions& options, const Cut* resume)
     : graph_(graph), options_(options), resume_(resume) {
+  const MetricSink metrics = [this](int node, int replica, std::string_view name, double value) {
+    Metric(node, replica, name, value);
+  };
   engine_ = std::make_unique<Engine>(
       graph, placement,
       Engine::Options{.process = 0,
                       .incarnation = 0,
                       .coordinator = &bell_,
-                      .metrics = [this](int node, int replica, std::string_view name,
-                                        double value) { Metric(node, replica, name, value); },
-                      .carrier = {}});
+                      .metrics = metrics,
+                      .carrier = [this](int node, int, std::span<const Tensor> sum) {
+                        workers_->SendSum(node, sum);
+                      }});
   if (resume != nullptr) engine_->RestoreLinks(*resume);
+  if (placement.processes > 1) {
+    workers_ = std::make_unique<Workers>(graph, placement, options, engine_.get(), metrics, &bell_,
+                                         resume);
+  }
 }
 
 Coordinator::~Coordinator() = default;
@@ -40,15 +49,17 @@ void Coordinator::Metric(int node, int replica, std::string_view name, double va
 
 RunResult Coordinator::Run() {
   last_progress_ = Clock::now();
-  if (engine_->runners().size() == 1) {
+  if (workers_ == nullptr && engine_->runners().size() == 1) {
     RunInline();
   } else {
     RunThreads();
   }
+  if (workers_ != nullptr) workers_->Close();
   engine_->Close();
   Control& control = engine_->control();
   if (control.failed()) std::rethrow_exception(control.error());
   result_.stop_reason = control.stop_reason();
+  result_.perturbed = workers_ != nullptr && workers_->perturbed();
   return std::move(result_);
 }
 
@@ -95,13 +106,18 @@ void Coordinator::RunThreads() {
   try {
     while (!control.closing()) {
       bell_.Clear();
+      if (workers_ != nullptr) workers_->Service();
       Poll();
-      if (engine_->Quiet()) {
+      if (Quiet()) {
         if (TakeCut()) break;
         continue;
       }
       WatchForStall();
-      bell_.Wait(kWaitMilliseconds);
+      if (workers_ != nullptr) {
+        workers_->Wait(kWaitMilliseconds);
+      } else {
+        bell_.Wait(kWaitMilliseconds);
+      }
     }
   } catch (...) {
     control.Fail(std::current_exception());
@@ -121,16 +137,25 @@ void Coordinator::Poll() {
   }
 }
 
+bool Coordinator::Quiet() const {
+  return engine_->Quiet() &&
+         (workers_ == nullptr || workers_->Quiet(engine_->control().park_epoch()));
+}
+
 bool Coordinator::TakeCut() {
   Control& control = engine_->control();
+  Cut cut;
+  if (workers_ != nullptr) {
+    if (!workers_->TakeSnapshot(&cut)) return false;
+  } else {
+    engine_->SaveReplicas(&cut);
+    for (const Engine::Edge& edge : engine_->edges()) {
+      const LinkContents contents = edge.link->Contents();
+      if (!contents.messages.empty()) cut[edge.channel] = PackMessages(contents);
+    }
+  }
   const bool checkpoint = control.TakeCheckpointRequest();
   const bool stop = control.stop_requested();
-  Cut cut;
-  engine_->SaveReplicas(&cut);
-  for (const Engine::Edge& edge : engine_->edges()) {
-    const LinkContents contents = edge.link->Contents();
-    if (!contents.messages.empty()) cut[edge.channel] = PackMessages(contents);
-  }
   if (checkpoint && options_.on_checkpoint) {
     const std::lock_guard lock(callbacks_);
     options_.on_checkpoint(cut);
@@ -146,17 +171,26 @@ bool Coordinator::TakeCut() {
 
 void Coordinator::WatchForStall() {
   const auto now = Clock::now();
-  const int64_t steps = engine_->Steps();
+  const int64_t steps = engine_->Steps() + (workers_ != nullptr ? workers_->Steps() : 0);
   if (steps != last_steps_) {
     last_steps_ = steps;
     last_progress_ = now;
     reported_ = false;
+    asked_ = {};
   }
   if (reported_ || now - last_progress_ < std::chrono::duration<double>(options_.stall_seconds))
     return;
+  if (workers_ != nullptr) {
+    if (asked_ == Clock::time_point{}) {
+      asked_ = now;
+      workers_->AskForReports();
+    }
+    if (now - asked_ < kReportTime) return;
+  }
   reported_ = true;
   LogWarn("nothing has moved for " + HumanSeconds(options_.stall_seconds) +
-          "; who waits for whom:" + engine_->Describe());
+          "; who waits for whom:" + engine_->Describe() +
+          (workers_ != nullptr ? workers_->Reports() : ""));
 }
 
 RunResult Run(const FragmentGraph& graph, const Placement& placement, const RuntimeOptions& options,

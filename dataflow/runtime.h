@@ -15,6 +15,7 @@ namespace weft {
 
 // State of a whole run between two steps: "fragment.replica" -> its Save(), and "channel:<edge>.<writer>.<reader>" -> its
 // unread messages. Independent of the placement: a cut made by one placement can be loaded by another.
+// A cut shares memory with the fragments: it is valid during on_checkpoint, or after the run.
 using Cut = std::map<std::string, TensorMap>;
 
 struct MetricEvent {
@@ -36,6 +37,8 @@ struct RuntimeOptions {
   // How to start worker process k of n: the command line; the runtime appends the address to connect to. Empty: threads
   // only. The worker calls RunWorker with the same graph.
   std::function<std::vector<std::string>(int process)> worker_command;
+  // Where worker processes connect: empty for a socket in a private folder, or "tcp://127.0.0.1:PORT" (* for any port).
+  std::string listen;
 };
 
 struct RunResult {
@@ -49,7 +52,9 @@ struct RunResult {
 RunResult Run(const FragmentGraph& graph, const Placement& placement, const RuntimeOptions& options,
               const Cut* resume = nullptr);
 
-// The worker's side of a process placement: connects to address, runs the replicas of process `process`, returns when told.
+// The worker's side of a process placement: connects to address (a file that tells where, dataflow/process.h), runs the
+// replicas of process `process` under the same graph and placement as the main process, and returns when told to. Errors
+// of fragments are reported to the main process, which throws them. The system kills the worker when its parent dies.
 void RunWorker(const FragmentGraph& graph, const Placement& placement, int process, const std::string& address);
 
 }  // namespace weft

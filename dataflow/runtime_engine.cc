@@ -101,11 +101,11 @@ void Engine::Wire(const FragmentGraph& graph, const Seats& seats) {
               .writer_process = seats.process[ends.from][spec.writer],
               .reader_process = seats.process[ends.to][spec.reader],
               .channel = ChannelName(graph, spec),
+              .newest_only = ends.contract.max_lag > 0,
               .link = nullptr};
     if (edge.writer_process == options_.process || edge.reader_process == options_.process) {
-      const bool newest_only = ends.contract.kind == Kind::kBroadcast && ends.contract.max_lag > 0;
-      edge.link =
-          std::make_unique<Link>(LinkCapacity(graph, spec), newest_only, ends.contract.max_lag);
+      edge.link = std::make_unique<Link>(LinkCapacity(graph, spec), edge.newest_only,
+                                         ends.contract.max_lag);
     }
     if (ends.contract.kind == Kind::kMerge && edge.reader_process == options_.process) {
       std::atomic<uint64_t>*& counter = counters[{spec.edge, spec.reader}];

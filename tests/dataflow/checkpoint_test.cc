@@ -146,9 +146,11 @@ TEST(Checkpoint, TheFinalCutContinuesARun) {
 TEST(Checkpoint, InterruptionMakesACheckpointAndStops) {
   const FragmentGraph graph = Loop({.workers = 4, .centres = 2, .steps = 1 << 30});
   for (const int runners : {1, 4}) {
-    int polls = 0, checkpoints = 0;
+    int checkpoints = 0;
+    bool moved = false;
     RuntimeOptions options;
-    options.interrupted = [&polls] { return ++polls == 2; };
+    options.on_metric = [&moved](const MetricEvent&) { moved = true; };
+    options.interrupted = [&moved] { return moved; };
     options.on_checkpoint = [&checkpoints](const Cut&) { ++checkpoints; };
     const RunResult result = weft::Run(graph, Scatter(graph, runners, 1, 2), options);
     EXPECT_TRUE(result.interrupted);

@@ -9,9 +9,11 @@
 //         world: the shape of a synchronous training loop, with two phases in the agent.
 #pragma once
 
+#include <csignal>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 #include "dataflow/fragment_graph.h"
@@ -182,13 +184,15 @@ struct LoopOptions {
   int steps = 6;    // updates until the centre stops
   int horizon = 3;  // world steps per batch
   int max_lag = 0;
-  int checkpoint_every = 0;  // updates
-  int throw_at = 0;          // the update at which centre 0 throws
+  int checkpoint_every = 0;    // updates
+  int throw_at = 0;            // the update at which centre 0 throws
+  int crash_at = 0;            // the step at which world 0 kills its process, once
+  int pause_microseconds = 0;  // that an agent rests in each step
 };
 
 class World final : public Fragment {
  public:
-  explicit World(const Replica& replica) : replica_(replica) {
+  World(const Replica& replica, LoopOptions options) : replica_(replica), options_(options) {
     for (int64_t i = 0; i < kRows / replica.count; ++i) {
       state_.push_back(Mix(replica.index * (kRows / replica.count) + i, replica.incarnation));
     }
@@ -196,6 +200,8 @@ class World final : public Fragment {
   void Start(Ports& ports) override { Send(ports); }
   PortSet Needs() const override { return {0}; }
   void Step(Ports& ports) override {
+    if (++step_ == options_.crash_at && replica_.index == 0 && replica_.incarnation == 0)
+      std::raise(SIGKILL);
     const Message message = ports.Read(0);
     const auto actions = message.body.At("action").data<int64_t>();
     for (size_t i = 0; i < state_.size(); ++i) state_[i] = Mix(state_[i], actions[i]);
@@ -223,7 +229,9 @@ class World final : public Fragment {
   }
 
   const Replica replica_;
+  const LoopOptions options_;
   std::vector<int64_t> state_;
+  int64_t step_ = 0;
 };
 
 // Inputs state, weights; outputs action, batch [horizon, rows].
@@ -235,6 +243,7 @@ class Agent final : public Fragment {
     return {0};
   }
   void Step(Ports& ports) override {
+    if (options_.pause_microseconds > 0) usleep(static_cast<unsigned>(options_.pause_microseconds));
     if (pending_ || fresh_) {  // takes weights, then acts on the state that waits
       const Message message = ports.Read(1);
       weights_ = message.body.At("weights").Clone();
@@ -366,10 +375,12 @@ class Centre final : public Fragment {
 
 inline FragmentGraph Loop(LoopOptions options) {
   FragmentGraph graph;
-  graph.Add("world", options.workers,
-            {.ports = {.inputs = {{"action"}}, .outputs = {{.name = "state", .primed = true}}},
-             .make = [](const Replica& replica) { return std::make_unique<World>(replica); }},
-            Role::kWorker);
+  graph.Add(
+      "world", options.workers,
+      {.ports = {.inputs = {{"action"}}, .outputs = {{.name = "state", .primed = true}}},
+       .make =
+           [options](const Replica& replica) { return std::make_unique<World>(replica, options); }},
+      Role::kWorker);
   graph.Add("agent", options.workers,
             {.ports = {.inputs = {{"state"}, {"weights"}}, .outputs = {{"action"}, {"batch"}}},
              .make = [options](const Replica&) { return std::make_unique<Agent>(options); }},

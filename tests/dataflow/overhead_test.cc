@@ -15,6 +15,8 @@ namespace {
 std::atomic<int64_t> allocations{0};
 }  // namespace
 
+// The thread sanitizer follows memory through its own operators.
+#ifndef __SANITIZE_THREAD__
 void* operator new(size_t size) {
   allocations.fetch_add(1, std::memory_order_relaxed);
   if (void* memory = std::malloc(size)) return memory;
@@ -23,9 +25,8 @@ void* operator new(size_t size) {
 void operator delete(void* memory) noexcept {
   std::free(memory);
 }
-void operator delete(void* memory, size_t) noexcept {
-  std::free(memory);
-}
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+#endif
 
 namespace weft::testing {
 namespace {
@@ -58,8 +59,8 @@ class Passer final : public Fragment {
       const auto now = Clock::now();
       const int64_t count = allocations.load();
       if (steps_ > chunk_) {
-        const double ns =
-            std::chrono::duration<double, std::nano>(now - began_).count() / static_cast<double>(2 * chunk_);
+        const double ns = std::chrono::duration<double, std::nano>(now - began_).count() /
+                          static_cast<double>(2 * chunk_);
         figures_->best_ns = std::min(figures_->best_ns, ns);
         figures_->allocations += count - allocations_;
       }

@@ -226,7 +226,7 @@ TEST(Runtime, ErrorsInFactoriesAndStartAreNamedToo) {
   graph.Add("bad", 2,
             {.ports = {}, .make = [](const Replica& replica) -> std::unique_ptr<Fragment> {
                if (replica.index == 1) throw std::runtime_error("no such file");
-               return std::make_unique<World>(replica);
+               return std::make_unique<World>(replica, LoopOptions{});
              }});
   for (const int runners : {1, 2}) {
     try {

@@ -1,0 +1,476 @@
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "dataflow/wire.h"
+#include "dataflow/wiring.h"
+#include "dataflow/workers.h"
+
+namespace weft {
+namespace {
+
+constexpr auto kWatchInterval = std::chrono::milliseconds(20);
+constexpr auto kLongLife = std::chrono::seconds(10);
+constexpr int kMostFailures = 8;
+constexpr auto kFirstPause =
+    std::chrono::milliseconds(50);  // before a restart; doubles with every failure
+// Heartbeats come five times a second from a thread that never computes: so long a silence is a
+// frozen process.
+constexpr auto kSilence = std::chrono::seconds(15);
+constexpr auto kCloseTime = std::chrono::milliseconds(2500);
+
+template <class T>
+std::vector<uint8_t> Short(MessageType type, const T& value) {
+  Writer out = BeginMessage(type);
+  out.Write(value);
+  return out.Take();
+}
+
+}  // namespace
+
+Workers::Workers(const FragmentGraph& graph, const Placement& placement,
+                 const RuntimeOptions& options, Engine* engine, MetricSink metrics, PollBell* bell,
+                 const Cut* resume)
+    : graph_(graph),
+      placement_(placement),
+      options_(options),
+      engine_(engine),
+      metrics_(std::move(metrics)),
+      bell_(bell),
+      resume_(resume),
+      seats_(graph, placement),
+      outbox_(bell),
+      workers_(static_cast<size_t>(placement.processes - 1)) {
+  WEFT_CHECK(static_cast<bool>(options.worker_command))
+      << "the placement has worker processes, but RuntimeOptions::worker_command is not set";
+  socket_ = ZmqSocket::Listen(options.listen.empty() ? "ipc://" + folder_.path() + "/main"
+                                                     : options.listen);
+  exchange_ = std::make_unique<Exchange>(engine, 0, placement.processes,
+                                         [this](int process, std::vector<uint8_t> message) {
+                                           Send(workers_[process - 1], std::move(message));
+                                         });
+  for (size_t i = 0; i < workers_.size(); ++i) {
+    workers_[i].process = static_cast<int>(i) + 1;
+    Start(workers_[i]);
+  }
+}
+
+Workers::~Workers() {
+  for (Worker& worker : workers_) {
+    if (worker.pid == 0) continue;
+    KillProcess(worker.pid);
+    while (!EndOfProcess(worker.pid)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+void Workers::Start(Worker& worker) {
+  worker.session = RandomSession();
+  worker.peer.clear();
+  worker.welcomed = false;
+  worker.quiet_epoch = 0;
+  worker.channel = std::make_unique<ReliableChannel>(
+      worker.session, [this, &worker](std::span<const uint8_t> frame) {
+        return !worker.peer.empty() && socket_->Send(worker.peer, frame);
+      });
+  const std::string address = folder_.path() + "/worker-" + std::to_string(worker.process) + "." +
+                              std::to_string(worker.incarnation);
+  WriteRendezvous(address, {.endpoint = socket_->endpoint(),
+                            .session = worker.session,
+                            .process = worker.process,
+                            .incarnation = worker.incarnation});
+  std::vector<std::string> command = options_.worker_command(worker.process);
+  command.push_back(address);
+  worker.pid = StartProcess(command);
+  worker.started = worker.heard = Clock::now();
+}
+
+void Workers::Send(Worker& worker, std::vector<uint8_t> message) {
+  if (worker.welcomed) {
+    worker.channel->Send(std::move(message));
+  } else {
+    worker.backlog.push_back(std::move(message));
+  }
+}
+
+void Workers::SendToAll(const std::function<std::vector<uint8_t>()>& make) {
+  for (Worker& worker : workers_) {
+    if (worker.welcomed) worker.channel->Send(make());
+  }
+}
+
+void Workers::SendSum(int node, std::span<const Tensor> sum) {
+  for (const Worker& worker : workers_) {
+    const auto& processes = seats_.process[node];
+    if (std::find(processes.begin(), processes.end(), worker.process) == processes.end()) continue;
+    Writer out = BeginMessage(MessageType::kSum);
+    out.Write(static_cast<uint32_t>(node));
+    out.Write(static_cast<uint32_t>(sum.size()));
+    for (const Tensor& tensor : sum) WriteTensor(out, tensor);
+    outbox_.Put(worker.process, out.Take());
+  }
+}
+
+void Workers::Wait(int milliseconds) {
+  socket_->Wait(bell_->descriptor(), milliseconds);
+}
+
+void Workers::Service() {
+  const auto now = Clock::now();
+  // The main process itself was frozen: nobody else is to blame for the silence.
+  if (last_service_ != Clock::time_point{} && now - last_service_ > std::chrono::seconds(1)) {
+    for (Worker& worker : workers_) worker.heard = now;
+  }
+  last_service_ = now;
+  ReceiveFrames();
+  WatchProcesses();
+  for (auto& [process, message] : outbox_.Take()) Send(workers_[process - 1], std::move(message));
+  exchange_->Flow();
+  Announce();
+  for (Worker& worker : workers_) worker.channel->Tick(now);
+}
+
+// Parks and pending sums, as Control has them now (control.h says why in this order).
+void Workers::Announce() {
+  Control& control = engine_->control();
+  std::vector<int> pending;
+  if (control.parking()) {
+    for (size_t node = 0; node < graph_.nodes().size(); ++node) {
+      const ReduceGroup* group = engine_->group(static_cast<int>(node));
+      if (group != nullptr && group->Pending()) pending.push_back(static_cast<int>(node));
+    }
+  }
+  const uint64_t epoch = control.park_epoch();
+  if (epoch != announced_epoch_) {
+    announced_epoch_ = epoch;
+    announced_pending_.clear();
+    SendToAll([epoch] { return Short(MessageType::kPark, epoch); });
+  }
+  if (epoch == 0 || pending.empty() || pending == announced_pending_) return;
+  announced_pending_ = pending;
+  SendToAll([&pending] {
+    Writer out = BeginMessage(MessageType::kPending);
+    out.Write(static_cast<uint32_t>(pending.size()));
+    for (const int node : pending) out.Write(static_cast<uint32_t>(node));
+    return out.Take();
+  });
+}
+
+void Workers::ReceiveFrames() {
+  std::string peer;
+  std::vector<uint8_t> frame, message;
+  while (socket_->Receive(&peer, &frame)) {
+    const auto header = OpenFrame(frame);
+    Worker* sender = nullptr;
+    for (Worker& worker : workers_) {
+      if (header && worker.pid != 0 && header->session == worker.session) sender = &worker;
+    }
+    if (sender == nullptr) {
+      if (strangers_++ == 0)
+        LogWarn(
+            "dropped bytes that are no frame of this run, from a stranger or an earlier worker");
+      continue;
+    }
+    sender->peer = peer;
+    sender->heard = Clock::now();
+    if (header->kind == FrameKind::kHeartbeat &&
+        frame.size() == kFrameHeaderBytes + sizeof(int64_t)) {
+      Reader in(std::span<const uint8_t>(frame).subspan(kFrameHeaderBytes));
+      sender->steps = in.Read<int64_t>();
+    }
+    sender->channel->OnFrame(*header, frame);
+    while (sender->channel->Receive(&message)) OnMessage(*sender, message);
+  }
+}
+
+void Workers::OnMessage(Worker& worker, std::span<const uint8_t> message) {
+  Reader in(message);
+  const auto type = static_cast<MessageType>(in.Read<uint8_t>());
+  Control& control = engine_->control();
+  if (!worker.welcomed && type != MessageType::kHello) {
+    throw Error(ErrorCode::kCorrupt,
+                "worker process " + std::to_string(worker.process) + " spoke before its hello");
+  }
+  switch (type) {
+    case MessageType::kHello:
+      OnHello(worker, in);
+      break;
+    case MessageType::kEdge:
+    case MessageType::kCredit: {
+      const auto target = in.Read<uint16_t>();
+      if (target > workers_.size())
+        throw Error(ErrorCode::kCorrupt, "a message for a process that does not exist");
+      if (target != 0) {
+        std::vector<uint8_t> copy(kFrameHeaderBytes + message.size());
+        std::copy(message.begin(), message.end(), copy.begin() + kFrameHeaderBytes);
+        Send(workers_[target - 1], std::move(copy));
+      } else if (type == MessageType::kEdge) {
+        exchange_->OnEdge(in);
+      } else {
+        exchange_->OnCredit(in);
+      }
+      break;
+    }
+    case MessageType::kMetric: {
+      const auto node = in.Read<uint32_t>();
+      const auto replica = in.Read<uint32_t>();
+      const auto value = in.Read<double>();
+      const std::string name = in.ReadString();
+      if (node < graph_.nodes().size())
+        metrics_(static_cast<int>(node), static_cast<int>(replica), name, value);
+      break;
+    }
+    case MessageType::kError: {
+      const auto code = static_cast<ErrorCode>(in.Read<uint32_t>());
+      throw Error(code, in.ReadString());
+    }
+    case MessageType::kStop:
+      control.RequestStop(in.ReadString());
+      break;
+    case MessageType::kCheckpoint:
+      control.RequestCheckpoint();
+      break;
+    case MessageType::kQuiet:
+      worker.quiet_epoch = in.Read<uint64_t>();
+      break;
+    case MessageType::kSnapshot:
+      OnSnapshot(worker, in);
+      break;
+    case MessageType::kContribution: {
+      const auto node = in.Read<uint32_t>();
+      const auto replica = in.Read<uint32_t>();
+      std::vector<Tensor> tensors(in.Read<uint32_t>());
+      for (Tensor& tensor : tensors) tensor = ReadTensor(in);
+      if (node >= graph_.nodes().size() || engine_->group(static_cast<int>(node)) == nullptr) {
+        throw Error(ErrorCode::kCorrupt, "a contribution to a sum that does not exist");
+      }
+      // It is inside a step, whatever it said before.
+      worker.quiet_epoch = 0;
+      engine_->group(static_cast<int>(node))
+          ->TakeRemote(static_cast<int>(replica), std::move(tensors));
+      break;
+    }
+    case MessageType::kReport:
+      worker.report = in.ReadString();
+      break;
+    default:
+      throw Error(ErrorCode::kCorrupt, "worker process " + std::to_string(worker.process) +
+                                           " sent a message of type " +
+                                           std::to_string(static_cast<int>(type)));
+  }
+}
+
+void Workers::OnHello(Worker& worker, Reader& in) {
+  const auto hash = in.Read<uint64_t>();
+  if (hash != GraphHash(graph_, placement_)) {
+    const std::string reason = "worker process " + std::to_string(worker.process) +
+                               " was started with another graph or placement than the main process";
+    Writer refusal = BeginMessage(MessageType::kRefuse);
+    refusal.Write(reason);
+    worker.channel->Send(refusal.Take());
+    worker.channel->Tick(Clock::now());
+    throw Error(ErrorCode::kInvalidArgument, reason);
+  }
+  Writer out = BeginMessage(MessageType::kWelcome);
+  for (const int incarnation : exchange_->incarnations())
+    out.Write(static_cast<int32_t>(incarnation));
+  // A worker that began anew has no saved state: its fragments start.
+  const bool resumes = resume_ != nullptr && worker.incarnation == 0;
+  out.Write(static_cast<uint8_t>(resumes));
+  if (resumes) {
+    Cut part;
+    const auto take = [&](const std::string& key) {
+      const auto found = resume_->find(key);
+      if (found != resume_->end()) part[key] = found->second;
+    };
+    for (size_t node = 0; node < seats_.process.size(); ++node) {
+      for (size_t replica = 0; replica < seats_.process[node].size(); ++replica) {
+        if (seats_.process[node][replica] != worker.process) continue;
+        take(ReplicaKey(graph_, static_cast<int>(node), static_cast<int>(replica)));
+      }
+    }
+    for (const Engine::Edge& edge : engine_->edges()) {
+      if (edge.writer_process == worker.process || edge.reader_process == worker.process)
+        take(edge.channel);
+    }
+    take("runtime");
+    WriteCut(out, part);
+  }
+  worker.channel->Send(out.Take());
+  worker.welcomed = true;
+  for (std::vector<uint8_t>& message : std::exchange(worker.backlog, {}))
+    worker.channel->Send(std::move(message));
+  if (announced_epoch_ != 0) worker.channel->Send(Short(MessageType::kPark, announced_epoch_));
+  announced_pending_.clear();  // tells everybody again, this one too
+}
+
+void Workers::WatchProcesses() {
+  const auto now = Clock::now();
+  if (now - last_watch_ < kWatchInterval) return;
+  last_watch_ = now;
+  for (Worker& worker : workers_) {
+    if (worker.pid == 0) {
+      if (now >= worker.start_at) Start(worker);
+      continue;
+    }
+    if (now - worker.heard > kSilence) {
+      KillProcess(worker.pid);
+      worker.heard = now;
+    }
+    if (const auto end = EndOfProcess(worker.pid)) {
+      worker.pid = 0;
+      Restart(worker, *end);
+    }
+  }
+}
+
+void Workers::Restart(Worker& worker, const std::string& reason) {
+  const std::string who = "worker process " + std::to_string(worker.process);
+  for (size_t node = 0; node < graph_.nodes().size(); ++node) {
+    const auto& processes = seats_.process[node];
+    if (graph_.Reduces(static_cast<int>(node)) && processes.size() > 1 &&
+        std::find(processes.begin(), processes.end(), worker.process) != processes.end()) {
+      throw Error(ErrorCode::kUnavailable,
+                  who + " ended (" + reason + ") with a replica of " + graph_.nodes()[node].name +
+                      ", whose sums need all replicas; resume the run from its checkpoint");
+    }
+  }
+  const auto now = Clock::now();
+  worker.failures = now - worker.started > kLongLife ? 1 : worker.failures + 1;
+  if (worker.failures > kMostFailures || (!worker.welcomed && worker.failures > 2)) {
+    throw Error(ErrorCode::kUnavailable, who + " ended " + std::to_string(worker.failures) +
+                                             " times in a row, at last with " + reason);
+  }
+  LogWarn(who + " ended (" + reason + ") and is started again; its fragments begin anew");
+  perturbed_ = true;
+  ++worker.incarnation;
+  worker.welcomed = false;
+  worker.quiet_epoch = 0;
+  worker.snapshot_epoch = 0;
+  worker.backlog.clear();
+  worker.peer.clear();
+  worker.start_at = now + kFirstPause * (1 << std::min(worker.failures - 1, 6));
+  exchange_->OnRestarted(worker.process, worker.incarnation);
+  engine_->control().RenewPark();
+  for (Worker& other : workers_) {
+    if (&other == &worker) continue;
+    // Also to one that waits for its welcome: the news comes in its backlog, before what belongs to
+    // the new life.
+    Writer out = BeginMessage(MessageType::kRestarted);
+    out.Write(static_cast<uint16_t>(worker.process));
+    out.Write(static_cast<uint32_t>(worker.incarnation));
+    Send(other, out.Take());
+  }
+  if (options_.on_perturbed) options_.on_perturbed(worker.process, reason);
+}
+
+bool Workers::Quiet(uint64_t epoch) const {
+  return std::all_of(workers_.begin(), workers_.end(), [epoch](const Worker& worker) {
+    return worker.welcomed && worker.quiet_epoch == epoch;
+  });
+}
+
+bool Workers::TakeSnapshot(Cut* cut) {
+  const uint64_t epoch = engine_->control().park_epoch();
+  SendToAll([epoch] { return Short(MessageType::kTakeSnapshot, epoch); });
+  const auto missing = [epoch](const Worker& worker) { return worker.snapshot_epoch != epoch; };
+  while (std::any_of(workers_.begin(), workers_.end(), missing)) {
+    bell_->Clear();
+    Service();
+    if (engine_->control().park_epoch() != epoch) return false;
+    Wait(20);
+  }
+  engine_->SaveReplicas(cut);
+  for (const Worker& worker : workers_) {
+    for (const auto& [key, map] : worker.states) {
+      TensorMap& state = (*cut)[key];  // "runtime" comes in parts
+      for (const auto& [name, tensor] : map) state.Set(name, tensor);
+    }
+  }
+  for (size_t i = 0; i < engine_->edges().size(); ++i) {
+    const Engine::Edge& edge = engine_->edges()[i];
+    LinkContents contents = edge.writer_process == 0 ? edge.link->Contents()
+                                                     : workers_[edge.writer_process - 1].written[i];
+    if (edge.writer_process != edge.reader_process) {
+      const auto [read, uses] = edge.reader_process == 0
+                                    ? edge.link->ReadPosition()
+                                    : workers_[edge.reader_process - 1].read[i];
+      contents = Unread(std::move(contents), edge.newest_only, read, uses);
+    }
+    if (!contents.messages.empty()) (*cut)[edge.channel] = PackMessages(contents);
+  }
+  return true;
+}
+
+void Workers::OnSnapshot(Worker& worker, Reader& in) {
+  const auto epoch = in.Read<uint64_t>();
+  worker.states = ReadCut(in);
+  worker.written.assign(engine_->edges().size(), {});
+  worker.read.assign(engine_->edges().size(), {});
+  for (auto count = in.Read<uint32_t>(); count > 0; --count) {
+    const auto link = in.Read<uint32_t>();
+    if (link >= worker.written.size())
+      throw Error(ErrorCode::kCorrupt, "a snapshot of a link that does not exist");
+    LinkContents& contents = worker.written[link];
+    contents.first = in.Read<uint64_t>();
+    contents.uses = in.Read<int32_t>();
+    for (auto messages = in.Read<uint32_t>(); messages > 0; --messages)
+      contents.messages.push_back(ReadMessage(in));
+  }
+  for (auto count = in.Read<uint32_t>(); count > 0; --count) {
+    const auto link = in.Read<uint32_t>();
+    if (link >= worker.read.size())
+      throw Error(ErrorCode::kCorrupt, "a snapshot of a link that does not exist");
+    worker.read[link].first = in.Read<uint64_t>();
+    worker.read[link].second = in.Read<int32_t>();
+  }
+  worker.snapshot_epoch = epoch;
+}
+
+int64_t Workers::Steps() const {
+  int64_t steps = 0;
+  for (const Worker& worker : workers_) steps += worker.steps;
+  return steps;
+}
+
+void Workers::AskForReports() {
+  for (Worker& worker : workers_) worker.report.clear();
+  SendToAll([] { return BeginMessage(MessageType::kReport).Take(); });
+}
+
+std::string Workers::Reports() const {
+  std::string text;
+  for (const Worker& worker : workers_) {
+    text += worker.report.empty()
+                ? "\n  worker process " + std::to_string(worker.process) + " does not answer"
+                : worker.report;
+  }
+  return text;
+}
+
+void Workers::Close() {
+  SendToAll([] { return BeginMessage(MessageType::kClose).Take(); });
+  const auto deadline = Clock::now() + kCloseTime;
+  std::string peer;
+  std::vector<uint8_t> frame;
+  while (true) {
+    bool running = false;
+    for (Worker& worker : workers_) {
+      if (worker.pid != 0 && !worker.welcomed) KillProcess(worker.pid);  // it cannot hear
+      if (worker.pid != 0 && EndOfProcess(worker.pid)) worker.pid = 0;
+      running |= worker.pid != 0;
+      worker.channel->Tick(Clock::now());
+    }
+    if (!running || Clock::now() > deadline) return;  // the destructor kills
+    while (socket_->Receive(&peer, &frame)) {
+      const auto header = OpenFrame(frame);
+      for (Worker& worker : workers_) {
+        if (header && header->session == worker.session) worker.channel->OnFrame(*header, frame);
+      }
+    }
+    Wait(5);
+  }
+}
+
+}  // namespace weft
