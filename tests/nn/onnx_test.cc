@@ -178,7 +178,8 @@ TEST(Onnx, NormalisedPoliciesActInOnnxRuntimeAsHere) {
     DistributionHead head(spec, trunk.out(), Initialisation::Orthogonal(1), 0, rng);
     const std::string name = Name(spec.kind);
     std::vector<int64_t> shape = {OnnxGraph::kBatch};
-    for (const int64_t dim : spec.action_shape().dims()) shape.push_back(dim);
+    const Shape action_shape = spec.action_shape();
+    for (const int64_t dim : action_shape.dims()) shape.push_back(dim);
     graph.Output(name, head.ExportMode(graph, name + ".", h), spec.action_dtype(), shape);
     values.Set(name, head.Forward(features).Mode());
   }
