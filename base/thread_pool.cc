@@ -22,10 +22,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
-// How long an idle worker spins before it sleeps. Work that arrives in time keeps the longest wait;
-// each sleep halves it.
+// How long an idle worker spins before it sleeps: the longest time while work keeps arriving, half
+// of it after each sleep down to the shortest.
 constexpr microseconds kLongestSpin{50};
-constexpr microseconds kShortestSpin{6};
+constexpr microseconds kShortestSpin{12};
 
 void Pause() {
 #if defined(__x86_64__)
@@ -91,7 +91,7 @@ struct ThreadPool::State {
 
   // Waits until the slot is open and takes it; false when the pool stops.
   bool Take(Slot& slot, microseconds& patience) {
-    const auto start = Clock::now();
+    auto start = Clock::now();
     for (int spins = 1;; ++spins) {
       uint32_t state = slot.state.load(std::memory_order_acquire);
       if ((state & kStageMask) == kOpen) {
@@ -110,12 +110,13 @@ struct ThreadPool::State {
       // set `sleeping`: one of them sees the other.
       slot.sleeping.store(true, std::memory_order_seq_cst);
       state = slot.state.load(std::memory_order_seq_cst);
-      while ((state & kStageMask) != kOpen && !stop.load(std::memory_order_seq_cst)) {
+      if ((state & kStageMask) != kOpen && !stop.load(std::memory_order_seq_cst)) {
         FutexWait(slot.state, state);
-        state = slot.state.load(std::memory_order_seq_cst);
+        patience = std::max(patience / 2, kShortestSpin);
       }
       slot.sleeping.store(false, std::memory_order_relaxed);
-      patience = std::max(patience / 2, kShortestSpin);
+      // Even when the caller has taken this share back by now, more are likely to follow.
+      start = Clock::now();
     }
   }
 
@@ -138,7 +139,7 @@ struct ThreadPool::State {
     for (int64_t share = 1; share < shares; ++share) {
       Slot& slot = slots[share - 1];
       slot.state.store(open, std::memory_order_seq_cst);
-      if (slot.sleeping.load(std::memory_order_seq_cst)) FutexWake(slot.state);
+      if (slot.sleeping.exchange(false, std::memory_order_seq_cst)) FutexWake(slot.state);
     }
     std::exception_ptr failure;
     RunShare(0, failure);

@@ -1,5 +1,5 @@
-// What a kernel runs with: the threads it may use and the instruction set it was chosen for. A thread has one current
-// context; ops take it from there, kernels get it as their first argument.
+// What a kernel runs with: the threads it may use and the instruction set it was chosen for. A
+// thread has one current context; ops take it from there, kernels get it as their first argument.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,10 @@
 
 namespace weft {
 
-// Levels of the x86 instruction set. All levels give the same bits; tests run each level the CPU has.
+// Levels of the x86 instruction set. All levels give the same bits; tests run each level the CPU
+// has.
 enum class Isa : uint8_t { kPortable, kAvx2, kAvx512 };
-Isa BestIsa();           // of this CPU; WEFT_ISA=portable|avx2|avx512 lowers it
+Isa BestIsa();  // of this CPU; WEFT_ISA=portable|avx2|avx512 lowers it
 const char* Name(Isa isa);
 
 bool PlanByDefault();  // false when WEFT_PLAN=off: for tests

@@ -28,11 +28,11 @@ enum class Unary : uint8_t {
   kSigmoid,
   kSoftplus,
   kElu,
-  kGelu,
+  kGelu,  // the tanh form
   kSilu,
   kReciprocal,
   kSin,
-  kCos,  // kGelu is the tanh form
+  kCos,
 };
 enum class Binary : uint8_t { kAdd, kSubtract, kMultiply, kDivide, kMinimum, kMaximum };
 
@@ -107,8 +107,8 @@ void Select(const Context& context, int64_t count, const uint8_t* mask, const fl
 // pairwise (i with i + 8, then + 4, + 2, + 1); blocks by a binary tree whose left part is the
 // largest power of two below their number.
 float SumAll(const Context& context, int64_t count, const float* x);
-double SumSquares(const Context& context, int64_t count,
-                  const float* x);  // in double, for the global norm
+// In double, for the global norm.
+double SumSquares(const Context& context, int64_t count, const float* x);
 // y[B] = sum over the last dimension, same order inside a row.
 void SumLast(const Context& context, int64_t rows, int64_t columns, const float* x, float* y);
 // y[N] = column sums of x[B,N]: blocks of 256 rows as in DenseWeightGradient.
