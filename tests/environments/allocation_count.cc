@@ -9,10 +9,14 @@ namespace {
 
 std::atomic<int64_t> allocations{0};
 
-void* Allocate(std::size_t size, std::size_t alignment) {
+void* AllocateOrNull(std::size_t size, std::size_t alignment = alignof(std::max_align_t)) {
   allocations.fetch_add(1, std::memory_order_relaxed);
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
-  void* memory = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
+  return std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
+}
+
+void* Allocate(std::size_t size, std::size_t alignment) {
+  void* memory = AllocateOrNull(size, alignment);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
@@ -30,6 +34,18 @@ void* operator new(std::size_t size, std::align_val_t alignment) {
 }
 void* operator new[](std::size_t size, std::align_val_t alignment) {
   return Allocate(size, static_cast<std::size_t>(alignment));
+}
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return AllocateOrNull(size);
+}
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
+  return AllocateOrNull(size);
+}
+void operator delete(void* memory, const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, const std::nothrow_t&) noexcept {
+  std::free(memory);
 }
 void operator delete(void* memory) noexcept {
   std::free(memory);

@@ -1,6 +1,7 @@
 #include "environments/conformance.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <gtest/gtest.h>
 
@@ -36,7 +37,7 @@ enum class Fault {
   kSharesState,
   kDiscount
 };
-int64_t shared_counter = 0;
+std::atomic<int64_t> shared_counter = 0;
 
 class Broken final : public Environment {
  public:
