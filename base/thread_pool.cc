@@ -106,11 +106,13 @@ struct ThreadPool::State {
       if (stop.load(std::memory_order_acquire)) return false;
       if (oversubscribed) sched_yield();
       if (Clock::now() - start < patience) continue;
-      // The caller looks at `sleeping` after it opened the slot, this thread at the slot after it
-      // set `sleeping`: one of them sees the other.
+      // The caller takes `sleeping` after it opened the slot, this thread looks at both after it
+      // set `sleeping`. So either this thread sees the slot or that its wake-up is spent, or the
+      // futex sees the word change, or it is woken.
       slot.sleeping.store(true, std::memory_order_seq_cst);
       state = slot.state.load(std::memory_order_seq_cst);
-      if ((state & kStageMask) != kOpen && !stop.load(std::memory_order_seq_cst)) {
+      if ((state & kStageMask) != kOpen && slot.sleeping.load(std::memory_order_seq_cst) &&
+          !stop.load(std::memory_order_seq_cst)) {
         FutexWait(slot.state, state);
         patience = std::max(patience / 2, kShortestSpin);
       }
