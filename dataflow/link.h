@@ -33,7 +33,8 @@ class Link {
 
   // Bells of the other end's threads, null when the other end is on the same thread.
   void SetBells(Bell* writer, Bell* reader);
-  // The writer's half repeats the last message to a reader that began anew (Broadcast).
+  // The writer's half repeats the last message to a reader that began anew (docs/wire_format.md
+  // says which do).
   void KeepLast() { keep_last_ = true; }
 
   // Writer.
@@ -85,7 +86,7 @@ class Link {
   // link alone until the thread of the local end has called Restart, between two steps.
   void SetCut() { cut_.store(true, std::memory_order_release); }
   bool cut() const { return cut_.load(std::memory_order_acquire); }
-  // Empty and numbered from 0; the writer's half of a Broadcast then holds the last message again.
+  // Empty and numbered from 0; a half that keeps its last message then holds that.
   void Restart();
 
  private:

@@ -11,11 +11,14 @@ namespace {
 
 constexpr size_t kWindowFrames = 256;
 constexpr size_t kWindowBytes = size_t{64} << 20;
-constexpr size_t kResendFrames = 32;  // at once, so that a stalled peer is not flooded
+constexpr size_t kCarefulFrames = 16;  // in flight after a loss, doubled by every acknowledgement
 constexpr auto kFirstTimeout = std::chrono::milliseconds(250);
 constexpr auto kLastTimeout = std::chrono::milliseconds(2000);
 
 }  // namespace
+
+ReliableChannel::ReliableChannel(uint64_t session, Transmit transmit)
+    : session_(session), transmit_(std::move(transmit)), window_(kWindowFrames) {}
 
 void ReliableChannel::Send(std::vector<uint8_t> message) {
   if (message.size() <= kFrameHeaderBytes + kMaxPayloadBytes) {
@@ -50,21 +53,25 @@ void ReliableChannel::Tick(Time now) {
   if (std::exchange(progressed_, false)) {
     last_progress_ = now;
     timeout_ = kFirstTimeout;
+    window_ = std::min(2 * window_, kWindowFrames);
   }
   if (in_flight_ > 0 && now - last_progress_ >= timeout_) {
-    for (size_t i = 0; i < std::min(in_flight_, kResendFrames); ++i) {
-      if (!TransmitPacket(packets_[i])) break;
-    }
+    // All that is not acknowledged counts as lost and is sent again.
+    in_flight_ = in_flight_bytes_ = 0;
+    window_ = kCarefulFrames;
     last_progress_ = now;
     timeout_ = std::min(2 * timeout_, kLastTimeout);
   }
-  while (in_flight_ < packets_.size() && in_flight_ < kWindowFrames) {
+  while (in_flight_ < std::min(packets_.size(), window_)) {
     Packet& packet = packets_[in_flight_];
     if (in_flight_ > 0 && in_flight_bytes_ + packet.frame.size() > kWindowBytes) break;
     if (!TransmitPacket(packet)) break;
-    if (in_flight_ == 0) {
-      last_progress_ = now;
-      timeout_ = kFirstTimeout;
+    if (packet.sequence > highest_sent_) {
+      highest_sent_ = packet.sequence;
+      if (in_flight_ == 0) {
+        last_progress_ = now;
+        timeout_ = kFirstTimeout;
+      }
     }
     ++in_flight_;
     in_flight_bytes_ += packet.frame.size();
@@ -95,13 +102,14 @@ void ReliableChannel::Heartbeat(std::span<const uint8_t> payload) {
 
 void ReliableChannel::OnFrame(const FrameHeader& header, std::span<const uint8_t> frame) {
   // An acknowledgement of what was never sent is no acknowledgement.
-  if (header.ack < next_sequence_) {
-    while (in_flight_ > 0 && packets_.front().sequence <= header.ack) {
+  while (header.ack <= highest_sent_ && !packets_.empty() &&
+         packets_.front().sequence <= header.ack) {
+    if (in_flight_ > 0) {
       in_flight_bytes_ -= packets_.front().frame.size();
       --in_flight_;
-      packets_.pop_front();
-      progressed_ = true;
     }
+    packets_.pop_front();
+    progressed_ = true;
   }
   if (header.kind != FrameKind::kData) return;
   ack_due_ = true;

@@ -1,8 +1,8 @@
 // Exactly-once, in-order messages over a carrier that may lose, double, reorder or damage frames,
 // or break and come back. One end of one session. Frames are numbered from 1; the receiver
-// acknowledges all up to a number, keeps a window of those that came early and drops those it had;
-// the sender keeps what is not acknowledged and sends it again after a time that doubles while
-// nothing moves. Nothing here reads a clock or a socket.
+// acknowledges all up to a number, keeps those that came early and drops those it had; the sender
+// keeps what is not acknowledged and sends it again after a time that doubles while nothing moves,
+// few frames at first, more as acknowledgements come. Nothing here reads a clock or a socket.
 #pragma once
 
 #include <chrono>
@@ -23,8 +23,7 @@ class ReliableChannel {
   // Sends a frame on its way; false when the carrier takes none right now.
   using Transmit = std::function<bool(std::span<const uint8_t> frame)>;
 
-  ReliableChannel(uint64_t session, Transmit transmit)
-      : session_(session), transmit_(std::move(transmit)) {}
+  ReliableChannel(uint64_t session, Transmit transmit);
 
   // message: as BeginMessage made it, header room first. Sent by the next Tick that has room in the
   // window.
@@ -48,7 +47,6 @@ class ReliableChannel {
   struct Packet {
     uint64_t sequence;
     bool last;
-    bool sent = false;
     std::vector<uint8_t> frame;
   };
   bool TransmitPacket(Packet& packet);
@@ -59,8 +57,10 @@ class ReliableChannel {
   // Sending.
   std::deque<Packet> packets_;  // not acknowledged, by sequence
   uint64_t next_sequence_ = 1;
-  size_t in_flight_ = 0;  // packets at the front that were sent
+  uint64_t highest_sent_ = 0;
+  size_t in_flight_ = 0;  // packets at the front that were sent and are not taken for lost
   size_t in_flight_bytes_ = 0;
+  size_t window_;            // most packets in flight
   bool progressed_ = false;  // since the last Tick
   Time last_progress_{};
   std::chrono::milliseconds timeout_{0};

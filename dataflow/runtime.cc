@@ -34,8 +34,12 @@ Coordinator::Coordinator(const FragmentGraph& graph, const Placement& placement,
                       }});
   if (resume != nullptr) engine_->RestoreLinks(*resume);
   if (placement.processes > 1) {
-    workers_ = std::make_unique<Workers>(graph, placement, options, engine_.get(), metrics, &bell_,
-                                         resume);
+    const auto perturbed = [this](int process, const std::string& reason) {
+      const std::lock_guard lock(callbacks_);
+      if (options_.on_perturbed) options_.on_perturbed(process, reason);
+    };
+    workers_ = std::make_unique<Workers>(graph, placement, options, engine_.get(),
+                                         Workers::Hooks{metrics, perturbed}, &bell_, resume);
   }
 }
 
@@ -185,7 +189,7 @@ void Coordinator::WatchForStall() {
       asked_ = now;
       workers_->AskForReports();
     }
-    if (now - asked_ < kReportTime) return;
+    if (now - asked_ < kReportTime && !workers_->AllReported()) return;
   }
   reported_ = true;
   LogWarn("nothing has moved for " + HumanSeconds(options_.stall_seconds) +

@@ -82,7 +82,11 @@ Engine::Engine(const FragmentGraph& graph, const Placement& placement, Options o
     Bell* writer = find(ends.from, edge.spec.writer);
     Bell* reader = find(ends.to, edge.spec.reader);
     if (writer != reader) edge.link->SetBells(writer, reader);
-    if (ends.contract.kind == Kind::kBroadcast && edge.reader_process != edge.writer_process &&
+    // A reader that begins anew gets the last parameters, or the token of a cycle, which was lost
+    // with it.
+    const bool repeats = ends.contract.kind == Kind::kBroadcast ||
+                         graph.nodes()[ends.from].factory.ports.outputs[ends.from_port].primed;
+    if (repeats && edge.reader_process != edge.writer_process &&
         edge.writer_process == options_.process) {
       edge.link->KeepLast();
     }
@@ -131,7 +135,7 @@ std::vector<ReplicaPorts::Input> Engine::Inputs(const FragmentGraph& graph, int 
       input.edge = ends.name;
       input.merge = ends.contract.kind == Kind::kMerge;
       input.dim = ends.contract.dim;
-      input.mixed_versions = MixesVersions(graph);
+      input.mixed_versions = options_.incarnation > 0 || MixesVersions(graph);
       input.links.push_back(edge.link.get());
       input.writers.push_back(ReplicaLabel(graph, ends.from, edge.spec.writer));
     }

@@ -31,13 +31,13 @@ std::vector<uint8_t> Short(MessageType type, const T& value) {
 }  // namespace
 
 Workers::Workers(const FragmentGraph& graph, const Placement& placement,
-                 const RuntimeOptions& options, Engine* engine, MetricSink metrics, PollBell* bell,
+                 const RuntimeOptions& options, Engine* engine, Hooks hooks, PollBell* bell,
                  const Cut* resume)
     : graph_(graph),
       placement_(placement),
       options_(options),
       engine_(engine),
-      metrics_(std::move(metrics)),
+      hooks_(std::move(hooks)),
       bell_(bell),
       resume_(resume),
       seats_(graph, placement),
@@ -218,7 +218,7 @@ void Workers::OnMessage(Worker& worker, std::span<const uint8_t> message) {
       const auto value = in.Read<double>();
       const std::string name = in.ReadString();
       if (node < graph_.nodes().size())
-        metrics_(static_cast<int>(node), static_cast<int>(replica), name, value);
+        hooks_.metric(static_cast<int>(node), static_cast<int>(replica), name, value);
       break;
     }
     case MessageType::kError: {
@@ -362,7 +362,7 @@ void Workers::Restart(Worker& worker, const std::string& reason) {
     out.Write(static_cast<uint32_t>(worker.incarnation));
     Send(other, out.Take());
   }
-  if (options_.on_perturbed) options_.on_perturbed(worker.process, reason);
+  hooks_.perturbed(worker.process, reason);
 }
 
 bool Workers::Quiet(uint64_t epoch) const {
@@ -437,6 +437,11 @@ int64_t Workers::Steps() const {
 void Workers::AskForReports() {
   for (Worker& worker : workers_) worker.report.clear();
   SendToAll([] { return BeginMessage(MessageType::kReport).Take(); });
+}
+
+bool Workers::AllReported() const {
+  return std::none_of(workers_.begin(), workers_.end(),
+                      [](const Worker& worker) { return worker.report.empty(); });
 }
 
 std::string Workers::Reports() const {

@@ -117,9 +117,8 @@ std::optional<FrameHeader> OpenFrame(std::span<const uint8_t> frame) {
 }
 
 Writer BeginMessage(MessageType type) {
-  constexpr std::array<uint8_t, kFrameHeaderBytes> kHeader{};
   Writer out;
-  out.Append(kHeader);
+  for (size_t i = 0; i < kFrameHeaderBytes / sizeof(uint64_t); ++i) out.Write(uint64_t{0});
   out.Write(static_cast<uint8_t>(type));
   return out;
 }

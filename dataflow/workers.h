@@ -19,8 +19,12 @@ namespace weft {
 
 class Workers {
  public:
+  struct Hooks {
+    MetricSink metric;
+    std::function<void(int process, const std::string& reason)> perturbed;
+  };
   Workers(const FragmentGraph& graph, const Placement& placement, const RuntimeOptions& options,
-          Engine* engine, MetricSink metrics, PollBell* bell, const Cut* resume);
+          Engine* engine, Hooks hooks, PollBell* bell, const Cut* resume);
   ~Workers();  // kills what still runs
 
   // What a runner's thread hands over for workers: a sum of Reduce.
@@ -41,6 +45,7 @@ class Workers {
   bool perturbed() const { return perturbed_; }
   // Asks all for reports; Reports returns what has come.
   void AskForReports();
+  bool AllReported() const;
   std::string Reports() const;
 
   // Tells all to end and waits for that, three seconds at most.
@@ -84,7 +89,7 @@ class Workers {
   const Placement& placement_;
   const RuntimeOptions& options_;
   Engine* const engine_;
-  const MetricSink metrics_;
+  const Hooks hooks_;
   PollBell* const bell_;
   const Cut* const resume_;
   const Seats seats_;

@@ -186,9 +186,15 @@ struct LoopOptions {
   int max_lag = 0;
   int checkpoint_every = 0;    // updates
   int throw_at = 0;            // the update at which centre 0 throws
-  int crash_at = 0;            // the step at which world 0 kills its process, once
+  int crash_at = 0;            // the step at which a replica kills its process, once
+  int crash_node = 0;          // which: 0 for world, 1 for agent, 2 for centre
   int pause_microseconds = 0;  // that an agent rests in each step
 };
+
+// Kills the process that replica 0 is in, in its first life.
+inline void Crash(const Replica& replica) {
+  if (replica.index == 0 && replica.incarnation == 0) std::raise(SIGKILL);
+}
 
 class World final : public Fragment {
  public:
@@ -200,8 +206,7 @@ class World final : public Fragment {
   void Start(Ports& ports) override { Send(ports); }
   PortSet Needs() const override { return {0}; }
   void Step(Ports& ports) override {
-    if (++step_ == options_.crash_at && replica_.index == 0 && replica_.incarnation == 0)
-      std::raise(SIGKILL);
+    if (options_.crash_node == 0 && ++step_ == options_.crash_at) Crash(replica_);
     const Message message = ports.Read(0);
     const auto actions = message.body.At("action").data<int64_t>();
     for (size_t i = 0; i < state_.size(); ++i) state_[i] = Mix(state_[i], actions[i]);
@@ -237,12 +242,13 @@ class World final : public Fragment {
 // Inputs state, weights; outputs action, batch [horizon, rows].
 class Agent final : public Fragment {
  public:
-  explicit Agent(LoopOptions options) : options_(options) {}
+  Agent(const Replica& replica, LoopOptions options) : replica_(replica), options_(options) {}
   PortSet Needs() const override {
     if (pending_ || fresh_) return {1};
     return {0};
   }
   void Step(Ports& ports) override {
+    if (options_.crash_node == 1 && ++step_ == options_.crash_at) Crash(replica_);
     if (options_.pause_microseconds > 0) usleep(static_cast<unsigned>(options_.pause_microseconds));
     if (pending_ || fresh_) {  // takes weights, then acts on the state that waits
       const Message message = ports.Read(1);
@@ -306,7 +312,9 @@ class Agent final : public Fragment {
     ports.Write(0, std::move(message));
   }
 
+  const Replica replica_;
   const LoopOptions options_;
+  int step_ = 0;
   std::vector<int64_t> history_, state_;
   Tensor weights_;
   int64_t version_ = 0;
@@ -324,6 +332,7 @@ class Centre final : public Fragment {
   PortSet Needs() const override { return {0}; }
   void Step(Ports& ports) override {
     const Message message = ports.Read(0);
+    if (options_.crash_node == 2 && version_ + 1 == options_.crash_at) Crash(replica_);
     if (options_.throw_at == version_ + 1 && replica_.index == 0) {
       throw Error(ErrorCode::kDiverged, "the loss is NaN");
     }
@@ -381,10 +390,12 @@ inline FragmentGraph Loop(LoopOptions options) {
        .make =
            [options](const Replica& replica) { return std::make_unique<World>(replica, options); }},
       Role::kWorker);
-  graph.Add("agent", options.workers,
-            {.ports = {.inputs = {{"state"}, {"weights"}}, .outputs = {{"action"}, {"batch"}}},
-             .make = [options](const Replica&) { return std::make_unique<Agent>(options); }},
-            Role::kWorker);
+  graph.Add(
+      "agent", options.workers,
+      {.ports = {.inputs = {{"state"}, {"weights"}}, .outputs = {{"action"}, {"batch"}}},
+       .make =
+           [options](const Replica& replica) { return std::make_unique<Agent>(replica, options); }},
+      Role::kWorker);
   graph.Add("centre", options.centres,
             {.ports = {.inputs = {{"batch"}}, .outputs = {{.name = "weights", .primed = true}}},
              .make = [options](const Replica& replica) {

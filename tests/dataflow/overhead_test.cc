@@ -25,7 +25,9 @@ void* operator new(size_t size) {
 void operator delete(void* memory) noexcept {
   std::free(memory);
 }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept {
+  std::free(memory);
+}
 #endif
 
 namespace weft::testing {

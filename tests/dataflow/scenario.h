@@ -12,8 +12,8 @@ namespace weft::testing {
 
 struct Scenario {
   bool loop = true;
-  LoopOptions loop_options;
-  RelayOptions relay_options;
+  LoopOptions loop_options = {};
+  RelayOptions relay_options = {};
   int runners = 3, processes = 2;
   uint64_t code = 0;  // 0: the policy split_actors with processes - 1 workers
 
@@ -23,10 +23,10 @@ struct Scenario {
     const RelayOptions& r = relay_options;
     text << loop << ' ' << l.workers << ' ' << l.centres << ' ' << l.steps << ' ' << l.horizon
          << ' ' << l.max_lag << ' ' << l.checkpoint_every << ' ' << l.throw_at << ' ' << l.crash_at
-         << ' ' << l.pause_microseconds << ' ' << r.writers << ' ' << r.readers << ' ' << r.steps
-         << ' ' << static_cast<int>(r.contract.kind) << ' ' << r.contract.dim << ' '
-         << r.contract.capacity << ' ' << r.contract.max_lag << ' ' << runners << ' ' << processes
-         << ' ' << code;
+         << ' ' << l.crash_node << ' ' << l.pause_microseconds << ' ' << r.writers << ' '
+         << r.readers << ' ' << r.steps << ' ' << static_cast<int>(r.contract.kind) << ' '
+         << r.contract.dim << ' ' << r.contract.capacity << ' ' << r.contract.max_lag << ' '
+         << runners << ' ' << processes << ' ' << code;
     return text.str();
   }
   static Scenario FromText(const std::string& line) {
@@ -36,8 +36,8 @@ struct Scenario {
     RelayOptions& r = s.relay_options;
     int kind = 0;
     text >> s.loop >> l.workers >> l.centres >> l.steps >> l.horizon >> l.max_lag >>
-        l.checkpoint_every >> l.throw_at >> l.crash_at >> l.pause_microseconds >> r.writers >>
-        r.readers >> r.steps >> kind >> r.contract.dim >> r.contract.capacity >>
+        l.checkpoint_every >> l.throw_at >> l.crash_at >> l.crash_node >> l.pause_microseconds >>
+        r.writers >> r.readers >> r.steps >> kind >> r.contract.dim >> r.contract.capacity >>
         r.contract.max_lag >> s.runners >> s.processes >> s.code;
     r.contract.kind = static_cast<Contract::Kind>(kind);
     return s;
