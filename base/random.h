@@ -22,6 +22,7 @@ enum class Purpose : uint32_t {
   kInitialise,       // index: module number
   kEvaluation,       // index: evaluation row; disjoint from kEnvironment
   kTest,
+  kEvaluationAction,  // index: evaluation row
 };
 
 // One Philox4x32-10 block: four 32-bit numbers that depend on all bits of counter and key.

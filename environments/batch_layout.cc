@@ -1,5 +1,6 @@
 #include "environments/batch_layout.h"
 
+#include <array>
 #include <algorithm>
 #include <bit>
 
@@ -41,6 +42,18 @@ DType BatchDType(DType leaf) {
 }
 
 }  // namespace
+
+TensorMap TimeStep::Leaves() const {
+  static const auto& names = *new std::array<TensorName, 4>{"reward", "discount", "type", "episode_id"};
+  TensorMap leaves;
+  leaves.Reserve(observation.size() + names.size());
+  for (const auto& [name, leaf] : observation) leaves.Set(name, leaf);
+  leaves.Set(names[0], reward);
+  leaves.Set(names[1], discount);
+  leaves.Set(names[2], type);
+  leaves.Set(names[3], episode_id);
+  return leaves;
+}
 
 TimeStep MakeTimeStep(const EnvironmentSpec& spec, int64_t rows) {
   TimeStep step;

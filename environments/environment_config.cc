@@ -102,6 +102,14 @@ void EnvironmentConfig::Check() const {
   }
 }
 
+EnvironmentSpec EnvironmentConfig::Spec() const { return MakeBatchEnvironment(*this, {})->spec(); }
+
+std::string EnvironmentConfig::FileName() const {
+  std::string name = id;
+  std::ranges::replace(name, '/', '-');
+  return name;
+}
+
 std::unique_ptr<BatchEnvironment> MakeBatchEnvironment(const EnvironmentConfig& config,
                                                        BatchOptions options) {
   options.time_limit = config.time_limit;

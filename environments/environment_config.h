@@ -52,6 +52,11 @@ struct EnvironmentConfig : Config {
   void Fields(FieldVisitor& visitor) override;
   void Check() const override;
 
+  // Of the batch with its wrappers around it, what MakeBatchEnvironment makes.
+  EnvironmentSpec Spec() const;
+  // The id as part of a file name: "dm_control/walker" -> "dm_control-walker".
+  std::string FileName() const;
+
   // Another environment with its default arguments; throws Error(kConfig) for an unknown id.
   void SetId(const std::string& new_id);
 

@@ -14,10 +14,7 @@ constexpr int kAction = 0, kTimeStep = 0;  // ports
 
 class BatchFragment final : public Fragment {
  public:
-  explicit BatchFragment(std::unique_ptr<BatchEnvironment> batch) : batch_(std::move(batch)) {
-    for (const Leaf& leaf : batch_->spec().observation) names_.Set(std::string_view(leaf.name), {});
-    for (const char* name : {"reward", "discount", "type", "episode_id"}) names_.Set(name, {});
-  }
+  explicit BatchFragment(std::unique_ptr<BatchEnvironment> batch) : batch_(std::move(batch)) {}
 
   PortSet Needs() const override { return {kAction}; }
 
@@ -59,17 +56,10 @@ class BatchFragment final : public Fragment {
   }
 
   void Send(Ports& ports, const TimeStep& out) {
-    Message message{.body = names_, .version = steps_++};
-    size_t i = 0;
-    for (const auto& [name, tensor] : out.observation) message.body.entry(i++).second = tensor;
-    for (const Tensor& tensor : {out.reward, out.discount, out.type, out.episode_id}) {
-      message.body.entry(i++).second = tensor;
-    }
-    ports.Write(kTimeStep, std::move(message));
+    ports.Write(kTimeStep, {.body = out.Leaves(), .version = steps_++});
   }
 
   std::unique_ptr<BatchEnvironment> batch_;
-  TensorMap names_;  // the entries of a message, without tensors
   std::vector<TimeStep> pool_;
   int64_t steps_ = 0;  // time steps written
 };

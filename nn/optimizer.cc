@@ -152,8 +152,8 @@ std::vector<NamedParameter> Optimizer::StateEntries() {
   return entries;
 }
 
-TensorMap Optimizer::Save() {
-  TensorMap state = CopyState(StateEntries());
+TensorMap Optimizer::Save() const {
+  TensorMap state = CopyState(const_cast<Optimizer*>(this)->StateEntries());  // only read
   state.Set("step", Tensor::From<int64_t>({}, {steps_}));
   return state;
 }

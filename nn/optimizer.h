@@ -47,7 +47,7 @@ class Optimizer {
   // The whole state: "step" i64 [] and, by parameter, "first.NAME" and "second.NAME" (which of the
   // two depends on the optimiser). Copies. Load throws Error(kInvalidArgument) that lists what is
   // missing, unexpected or mis-shaped.
-  TensorMap Save();
+  TensorMap Save() const;
   void Load(const TensorMap& state);
 
  private:

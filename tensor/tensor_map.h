@@ -40,6 +40,7 @@ class TensorMap {
   const Tensor* Find(std::string_view name) const;
   void Erase(std::string_view name);
   void Clear() { entries_.clear(); }
+  void Reserve(size_t entries) { entries_.reserve(entries); }
 
   size_t size() const { return entries_.size(); }
   bool empty() const { return entries_.empty(); }

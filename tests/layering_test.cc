@@ -28,9 +28,9 @@ struct ThirdParty {
 
 const std::vector<ThirdParty> kThirdParty = {
     {"yaml-cpp/", std::regex("base/yaml\\.cc")},
-    {"fmt/", std::regex("program/.*\\.cc")},
+    {"fmt/", std::regex("(tests/)?program/.*\\.cc")},
     {"CLI/", std::regex("program/main\\.cc")},
-    {"nlohmann/", std::regex("program/.*\\.cc")},
+    {"nlohmann/", std::regex("(tests/)?program/.*\\.cc")},
     {"zmq", std::regex("dataflow/zmq_.*\\.cc")},
     {"mujoco/", std::regex("environments/mujoco.*\\.(cc|h)")},
     {"Eigen/", std::regex("tensor/kernels_cpu.*\\.(cc|h)")},

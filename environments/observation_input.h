@@ -1,0 +1,54 @@
+// From the leaves of a time step to what a network reads: one leaf as it is, several flattened side
+// by side, normalised with the statistics that belong to the parameters. Agent and learner share
+// it, so both see the same bits.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "environments/environment_config.h"
+#include "nn/running_statistics.h"
+#include "tensor/tensor_map.h"
+
+namespace weft {
+
+class OnnxGraph;
+
+class ObservationInput {
+ public:
+  // Throws ConfigProblem for leaves that networks cannot read.
+  ObservationInput(const EnvironmentSpec& spec, const NormaliserConfig& normaliser);
+
+  const Shape& shape() const { return shape_; }  // of one row, as Trunk wants it
+
+  // [.., shape] from leaves [.., leaf shape] with `leading` leading dimensions. prefix is put
+  // before the leaf names
+  // ("next_" for the second observation of a transition).
+  Tensor operator()(const TensorMap& leaves, int leading, const std::string& prefix = "") const;
+  // The reserved leaf action_mask, u8; undefined when the environment has none.
+  Tensor Mask(const TensorMap& leaves) const;
+
+  bool normalises() const { return normaliser_.enabled; }
+  // Raw input rows [.., shape] enter the statistics. Takes what Raw gives.
+  void Update(const Tensor& raw) { statistics_.Update(raw); }
+  Tensor Raw(const TensorMap& leaves, int leading, const std::string& prefix = "") const;
+
+  // Makes the leaves inputs of a graph (nn/onnx.h), [batch, ..] in their dtypes, and appends what
+  // operator() does.
+  std::string Export(OnnxGraph& graph) const;
+
+  // The statistics as leaves observation.mean, .variance, .count of a snapshot; nothing when it
+  // does not normalise.
+  void AddTo(TensorMap& snapshot) const;
+  void TakeFrom(const TensorMap& snapshot);
+  const RunningStatistics& statistics() const { return statistics_; }
+  const NormaliserConfig& normaliser() const { return normaliser_; }
+
+ private:
+  std::vector<Leaf> leaves_;
+  NormaliserConfig normaliser_;
+  Shape shape_;
+  RunningStatistics statistics_;
+};
+
+}  // namespace weft
