@@ -1,0 +1,80 @@
+#include "actors/evaluator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "actors/episode_statistics.h"
+#include "environments/batch_environment.h"
+
+namespace weft {
+
+Evaluation Evaluate(const EnvironmentConfig& config, Agent& agent, const EvaluationOptions& options,
+                    ThreadPool* pool) {
+  WEFT_CHECK_GT(options.episodes, 0);
+  const int64_t rows = std::min(options.rows, options.episodes);
+  const auto environment = MakeBatchEnvironment(
+      config, {.rows = rows, .seed = options.seed, .purpose = Purpose::kEvaluation, .pool = pool});
+  std::vector<Rng> rngs;
+  for (int64_t row = 0; row < rows; ++row)
+    rngs.emplace_back(options.seed, Purpose::kEvaluationAction, row);
+
+  EpisodeStatistics statistics(rows);
+  std::vector<int64_t> wanted(rows);  // episodes still to run, per row
+  for (int64_t row = 0; row < rows; ++row) wanted[row] = (options.episodes - row + rows - 1) / rows;
+
+  double sum = 0, sum_of_squares = 0, length = 0;
+  int64_t n = 0;
+  TimeStep step = environment->MakeTimeStep();
+  TensorMap leaves, chosen;
+  environment->Reset(step);
+  while (true) {
+    leaves = step.Leaves();
+    statistics.Observe(leaves);
+    for (const auto& episode : statistics.ended()) {
+      if (wanted[episode.row]-- <= 0) continue;
+      sum += episode.episode_return;
+      sum_of_squares += episode.episode_return * episode.episode_return;
+      length += static_cast<double>(episode.length);
+      ++n;
+    }
+    statistics.Clear();
+    if (n == options.episodes) break;
+    agent.Act({.step = leaves, .explore = options.explore, .rngs = rngs}, chosen);
+    environment->Step(chosen.At("action"), step);
+  }
+  const double count = static_cast<double>(n);
+  const double mean = sum / count;
+  return {.mean = mean,
+          .std = std::sqrt(std::max(0.0, sum_of_squares / count - mean * mean)),
+          .mean_length = length / count,
+          .n = n};
+}
+
+PortList Evaluator::Ports() {
+  return {.inputs = {{.name = "snapshot"}}, .outputs = {{.name = "result", .optional = true}}};
+}
+
+Evaluator::Evaluator(const Replica& replica, const EnvironmentConfig& environment,
+                     const AgentFactory& make_agent, const EvaluationOptions& options)
+    : environment_(environment),
+      options_(options),
+      pool_(replica.context.pool),
+      agent_(make_agent(std::min(options.rows, options.episodes))) {}
+
+void Evaluator::Step(weft::Ports& ports) {
+  const Message message = ports.Read(kSnapshot);
+  agent_->Load(message.body);
+  const Evaluation result = Evaluate(environment_, *agent_, options_, pool_);
+  ports.Log("evaluation_steps", static_cast<double>(message.version));
+  ports.Log("evaluation_return", result.mean);
+  ports.Log("evaluation_return_std", result.std);
+  ports.Log("evaluation_length", result.mean_length);
+  if (ports.Connected(kResult)) {
+    Message answer{.body = {}, .version = message.version};
+    answer.body.Set("mean", Tensor::Scalar(result.mean, DType::kFloat64));
+    ports.Write(kResult, std::move(answer));
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,56 @@
+// Evaluates snapshots of a policy: whole episodes on environments of their own seeds, with the mode
+// of the policy.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "actors/agent.h"
+#include "dataflow/fragment.h"
+#include "environments/environment_config.h"
+
+namespace weft {
+
+struct EvaluationOptions {
+  int64_t episodes = 20;
+  int64_t rows = 8;  // environments stepped together
+  uint64_t seed = 0;
+  bool explore = false;  // true: sample from the policy
+};
+
+struct Evaluation {
+  double mean = 0, std = 0;  // of the episode returns; std with n in the denominator
+  double mean_length = 0;
+  int64_t n = 0;
+};
+
+// Runs exactly options.episodes episodes: episode e is the (e / rows)-th of row e mod rows, so long
+// and short episodes count alike. The same snapshot, seed and options give the same result,
+// whatever the threads.
+Evaluation Evaluate(const EnvironmentConfig& environment, Agent& agent,
+                    const EvaluationOptions& options, ThreadPool* pool);
+
+// input `snapshot`: a policy to evaluate, version = steps of the run; output `result` (optional):
+// leaves mean, std, n. Logs evaluation_return, evaluation_return_std, evaluation_length,
+// evaluation_steps.
+class Evaluator final : public Fragment {
+ public:
+  enum Input { kSnapshot };
+  enum Output { kResult };
+  static PortList Ports();
+
+  Evaluator(const Replica& replica, const EnvironmentConfig& environment,
+            const AgentFactory& make_agent, const EvaluationOptions& options);
+
+  PortSet Needs() const override { return {kSnapshot}; }
+  void Step(weft::Ports& ports) override;
+
+ private:
+  const EnvironmentConfig& environment_;
+  const EvaluationOptions options_;
+  ThreadPool* pool_;
+  std::unique_ptr<Agent> agent_;
+};
+
+}  // namespace weft
