@@ -1,0 +1,78 @@
+// What every registered algorithm promises: one hash in every placement, on any number of threads,
+// with the gradient plan on and off, and after resuming any checkpoint under another placement.
+#include <gtest/gtest.h>
+
+#include "tests/algorithms/run_algorithm.h"
+
+namespace weft {
+namespace {
+
+// A short run of each algorithm on four rows of a probe.
+std::string ShortRun(const std::string& algorithm) {
+  const std::string continuous = algorithm == "sac" ? ", arguments: {continuous: true}" : "";
+  std::string yaml =
+      "algorithm: " + algorithm +
+      "\nseed: 3\ntotal_steps: 800\nthreads: 1\n"
+      "environment: {id: Probe-Policy-v0, rows: 4" +
+      continuous +
+      "}\n"
+      "checkpoint: {every: 100, min_seconds: 0}\nevaluation: {every: 400, episodes: 4}\n"
+      "network: {hidden: [16, 16]}\n";
+  if (algorithm == "ppo") return yaml + "rollout_steps: 8\nminibatch: 16\nepochs: 2\n";
+  return yaml +
+         "train_every: 8\nreplay: {capacity: 300, batch_size: 16, min_size: 40, updates_per_step: "
+         "0.5}\n";
+}
+
+class AlgorithmConformance : public testing::TestWithParam<std::string> {
+ protected:
+  AlgorithmRun RunWith(const std::vector<std::string>& overrides, const Cut* resume = nullptr) {
+    algorithms_.push_back(AlgorithmFrom(ShortRun(GetParam()), overrides));
+    return RunAlgorithm(*algorithms_.back(), resume);
+  }
+
+ private:
+  std::vector<std::unique_ptr<Algorithm>> algorithms_;
+};
+
+TEST_P(AlgorithmConformance, PlacementsGiveOneHash) {
+  const AlgorithmRun serial = RunWith({});
+  EXPECT_GE(serial.steps, 800);
+  EXPECT_EQ(RunWith({"actors=2"}).hash, serial.hash) << "two actors, serial";
+  EXPECT_EQ(RunWith({"placement=threads", "threads=2"}).hash, serial.hash) << "threads";
+  EXPECT_EQ(RunWith({"placement=threads", "threads=3", "actors=4"}).hash, serial.hash)
+      << "threads, four actors";
+}
+
+TEST_P(AlgorithmConformance, ProcessesGiveTheSerialHash) {
+  const AlgorithmRun serial = RunWith({});
+  EXPECT_EQ(RunWith({"placement=split_actors", "processes=2"}).hash, serial.hash);
+}
+
+TEST_P(AlgorithmConformance, KernelThreadsGiveOneHash) {
+  const uint64_t one = RunWith({"network.hidden=[64,300]"}).hash;
+  EXPECT_EQ(RunWith({"network.hidden=[64,300]", "threads=2"}).hash, one);
+  EXPECT_EQ(RunWith({"network.hidden=[64,300]", "threads=3"}).hash, one);
+}
+
+TEST_P(AlgorithmConformance, EveryCheckpointResumesToTheSameHash) {
+  const AlgorithmRun whole = RunWith({});
+  ASSERT_GE(whole.checkpoints.size(), 4u);
+  for (size_t i = 0; i < whole.checkpoints.size(); ++i) {
+    if (StepsOf(whole.checkpoints[i]) >= 800) continue;  // the run was over
+    EXPECT_EQ(RunWith({}, &whole.checkpoints[i]).hash, whole.hash) << "checkpoint " << i;
+  }
+  EXPECT_EQ(RunWith({"placement=threads", "threads=2", "actors=1"}, &whole.checkpoints[1]).hash,
+            whole.hash)
+      << "resumed on threads";
+}
+
+TEST_P(AlgorithmConformance, SeedsDiffer) {
+  EXPECT_NE(RunWith({"seed=4"}).hash, RunWith({}).hash);
+}
+
+INSTANTIATE_TEST_SUITE_P(Registry, AlgorithmConformance, testing::ValuesIn(Algorithms().Names()),
+                         [](const auto& name) { return name.param; });
+
+}  // namespace
+}  // namespace weft
