@@ -1,1 +1,5 @@
-int main() { return 0; }
+#include "program/main.h"
+
+int main(int argc, char** argv) {
+  return weft::Main(argc, argv);
+}

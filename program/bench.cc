@@ -1,0 +1,276 @@
+// weft bench: our speed beside figures recorded of peers on a machine of the same kind (2 cores
+// with AVX-512, 237 and 457 GFLOP/s of f32 on one and two threads, 53 GB/s; `weft bench machine`
+// prints this machine's).
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <fmt/format.h>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <sys/wait.h>
+#include <thread>
+
+#include "base/check.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "bench/environments.h"
+#include "bench/machine.h"
+#include "bench/network.h"
+#include "program/commands.h"
+#include "program/machine.h"
+#include "program/results_table.h"
+#include "program/subprocess.h"
+#include "tensor/context.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A figure: higher is better for rates, lower for seconds. bar and peer are in the same unit; 0:
+// none.
+struct Result {
+  std::string name, unit;  // steps_per_second, updates_per_second, seconds
+  double median = 0, low = 0, high = 0;
+  double bar = 0, peer = 0;
+  std::string peer_name;
+
+  double Ratio() const { return peer == 0 ? 0 : unit == "seconds" ? peer / median : median / peer; }
+  Json ToJson() const {
+    return {{"name", name},           {unit, median},    {"low", low},
+            {"high", high},           {"bar", bar},      {"peer", peer},
+            {"peer_name", peer_name}, {"ratio", Ratio()}};
+  }
+};
+
+// What is measured: one call gives one figure.
+struct Row {
+  std::string name, unit;
+  double bar, peer;
+  std::string peer_name;
+  std::function<double()> measure;
+};
+
+double SecondsOf(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Trains in a fresh process, under a run name that is used again; returns its closing line.
+Json TrainOnce(std::vector<std::string> arguments) {
+  RemoveTree("runs/bench");
+  arguments.insert(arguments.begin(), "train");
+  arguments.insert(arguments.end(), {"run=bench", "--json"});
+  const std::string output = OutputOfSelf(arguments);
+  RemoveTree("runs/bench");
+  const size_t end = output.find_last_not_of('\n');
+  const size_t begin = output.rfind('\n', end);
+  return Json::parse(output.substr(begin == std::string::npos ? 0 : begin + 1));
+}
+
+double StepsPerSecond(const std::vector<std::string>& arguments) {
+  return TrainOnce(arguments).at("steps_per_second").get<double>();
+}
+
+const std::vector<std::string>& Quiet() {
+  static const auto& quiet = *new std::vector<std::string>{
+      "evaluation.every=1000000000", "evaluation.final_episodes=0", "checkpoint.every=1000000000"};
+  return quiet;
+}
+
+std::vector<std::string> WithQuiet(std::vector<std::string> arguments) {
+  arguments.insert(arguments.end(), Quiet().begin(), Quiet().end());
+  return arguments;
+}
+
+// Peers' figures: knowledge of the field, measured with their own programs in the same settings.
+std::vector<Row> LearnRows() {
+  const auto config = [](const char* name) {
+    return std::string("configs/bench/") + name + ".yaml";
+  };
+  return {
+      {"ppo_cartpole_zoo", "steps_per_second", 100'000, 8'500, "CleanRL (SB3 6,900)",
+       [] { return StepsPerSecond(WithQuiet({"configs/ppo/cartpole.yaml"})); }},
+      {"ppo_cartpole_475", "seconds", 0.5, 1.5, "SB3, best of 1.5-3.3",
+       [] {
+         return SecondsOf([] {
+           TrainOnce({"configs/ppo/cartpole.yaml", "stop_at_return=475", "evaluation.every=4000",
+                      "evaluation.final_episodes=0", "checkpoint.every=1000000000"});
+         });
+       }},
+      {"ppo_half_cheetah_sb3", "steps_per_second", 40'000, 4'100, "SB3 (CleanRL 2,000)",
+       [=] { return StepsPerSecond({config("ppo_half_cheetah_sb3")}); }},
+      {"ppo_pendulum_rl_tools", "seconds", 1.2, 3.1, "rl_tools",
+       [=] { return SecondsOf([=] { TrainOnce({config("ppo_pendulum_rl_tools")}); }); }},
+      {"sac_pendulum_rl_tools", "seconds", 1.0, 1.07, "rl_tools",
+       [=] { return SecondsOf([=] { TrainOnce({config("sac_pendulum_rl_tools")}); }); }},
+      {"sac_half_cheetah", "updates_per_second", 550, 296, "SBX, best of 284-296 (SB3 124)",
+       [=] { return StepsPerSecond({config("sac_half_cheetah")}); }},
+      {"dqn_cartpole_zoo", "steps_per_second", 13'000, 1'553, "SB3",
+       [] { return StepsPerSecond(WithQuiet({"configs/dqn/cartpole.yaml"})); }},
+      {"ppo_1024_rows", "steps_per_second", 1.2e6, 567'000, "PufferLib 3.0",
+       [=] { return StepsPerSecond({config("ppo_1024_rows")}); }},
+      {"update_17_64_64_6", "seconds", 15e-6, 228e-6, "torch, best of 228-390 us", MeasureUpdate},
+      {"forward_17_64_64_6", "seconds", 0.25e-6, 15e-6, "torch, best of 15-22 us", MeasureForward},
+      {"start", "seconds", 0.1, 2.6, "SB3",
+       [] {
+         return SecondsOf([] {
+           TrainOnce(WithQuiet({"configs/ppo/cartpole.yaml", "total_steps=100"}));
+         });
+       }},
+  };
+}
+
+Result Measure(const Row& row, int repeats) {
+  std::vector<double> values;
+  for (int i = 0; i < repeats; ++i) values.push_back(row.measure());
+  std::ranges::sort(values);
+  return {.name = row.name,
+          .unit = row.unit,
+          .median = values[values.size() / 2],
+          .low = values.front(),
+          .high = values.back(),
+          .bar = row.bar,
+          .peer = row.peer,
+          .peer_name = row.peer_name};
+}
+
+std::string Format(double value, const std::string& unit) {
+  if (value == 0) return "";
+  if (unit != "seconds") return HumanCount(value);
+  return value < 1e-3 ? fmt::format("{:.2f} us", value * 1e6) : fmt::format("{:.3f} s", value);
+}
+
+void Print(const std::vector<Result>& results, const BenchOptions& options) {
+  const std::vector<std::string> header = {"row", "unit", "median", "low",        "high",
+                                           "bar", "peer", "ratio",  "peer's name"};
+  std::vector<std::vector<std::string>> rows;
+  for (const Result& r : results) {
+    rows.push_back({r.name, r.unit, Format(r.median, r.unit), Format(r.low, r.unit),
+                    Format(r.high, r.unit), Format(r.bar, r.unit), Format(r.peer, r.unit),
+                    r.peer == 0 ? "" : fmt::format("{:.2f}", r.Ratio()), r.peer_name});
+  }
+  if (!options.json) {
+    fmt::print("{}", FormatTable(header, rows));
+    const MachineFacts machine = DescribeMachine();
+    fmt::print("median of {} runs; {}, {} cores\n", options.repeats, machine.cpu, machine.cores);
+  }
+  if (!options.write.empty())
+    UpdateTable(options.write, "weft bench " + options.what, header, rows);
+  for (const Result& r : results) {
+    if (options.json) fmt::print("{}\n", r.ToJson().dump());
+  }
+}
+
+int BenchMachine(const BenchOptions& options, int threads) {
+  const MachineFigures figures = MeasureMachine(threads);
+  const MachineFacts machine = DescribeMachine();
+  if (options.json) {
+    fmt::print("{}\n", Json{{"name", "machine"},
+                            {"cpu", machine.cpu},
+                            {"cores", machine.cores},
+                            {"isa", Name(BestIsa())},
+                            {"gflops_1", figures.gflops_1},
+                            {"gflops_n", figures.gflops_n},
+                            {"gbytes_1", figures.gbytes_1},
+                            {"gbytes_n", figures.gbytes_n},
+                            {"threads", figures.threads}}
+                           .dump());
+  } else {
+    fmt::print(
+        "{}, {} cores, {}\nf32 fused multiply-add   {:.0f} GFLOP/s on 1 thread, {:.0f} on {}\n"
+        "memory read              {:.1f} GB/s on 1 thread, {:.1f} on {}\n",
+        machine.cpu, machine.cores, Name(BestIsa()), figures.gflops_1, figures.gflops_n,
+        figures.threads, figures.gbytes_1, figures.gbytes_n, figures.threads);
+  }
+  return 0;
+}
+
+int BenchLearn(const BenchOptions& options) {
+  std::vector<Result> results;
+  std::vector<std::string> names;
+  for (const Row& row : LearnRows()) {
+    names.push_back(row.name);
+    if (!options.only.empty() && options.only != row.name) continue;
+    LogInfo("measuring " + row.name);
+    results.push_back(Measure(row, options.repeats));
+    if (row.name == "dqn_cartpole_zoo") {  // half an update a step
+      Result updates = results.back();
+      updates.name = "dqn_cartpole_zoo_updates";
+      updates.unit = "updates_per_second";
+      for (double* value : {&updates.median, &updates.low, &updates.high}) *value /= 2;
+      updates.bar = 6'500;
+      updates.peer = 896;
+      updates.peer_name = "SB3, best of 773-896";
+      if (options.only.empty()) results.push_back(updates);
+    }
+  }
+  if (results.empty()) {
+    throw Error(ErrorCode::kConfig,
+                "there is no row " + options.only + DidYouMean(options.only, names));
+  }
+  Print(results, options);
+  return 0;
+}
+
+// EnvPool's best on one and two threads where it was measured, and the bars; MuJoCo tasks are held
+// to the bare loop of the same run instead.
+struct EnvironmentPeer {
+  const char* id;
+  double bar, peer_1, peer_2;
+};
+constexpr EnvironmentPeer kEnvironmentPeers[] = {
+    {"CartPole-v1", 40e6, 1.2e6, 0}, {"Pendulum-v1", 10e6, 1.5e6, 0},
+    {"Acrobot-v1", 2e6, 0.6e6, 0},   {"HalfCheetah-v5", 0, 44e3, 80e3},
+    {"Hopper-v5", 0, 21e3, 41e3},    {"Walker2d-v5", 0, 15e3, 28e3},
+};
+
+int BenchAllEnvironments(const BenchOptions& options, int threads) {
+  std::string only = options.only;
+  if (only.starts_with("environment_")) only = only.substr(std::string("environment_").size());
+  std::vector<std::string> ids;
+  if (!only.empty()) ids = {only};
+  std::vector<Result> results;
+  const auto add = [&](const EnvironmentFigure& figure) {
+    Result result{.name = "environment_" + figure.id +
+                          (figure.threads > 1 ? fmt::format("_{}_threads", figure.threads) : ""),
+                  .unit = "steps_per_second",
+                  .median = figure.steps_per_second,
+                  .low = figure.steps_per_second * (1 - figure.spread / 2),
+                  .high = figure.steps_per_second * (1 + figure.spread / 2)};
+    for (const EnvironmentPeer& peer : kEnvironmentPeers) {
+      if (figure.id != peer.id) continue;
+      result.bar = figure.threads == 1 ? peer.bar : 0;
+      result.peer = figure.threads == 1 ? peer.peer_1 : figure.threads == 2 ? peer.peer_2 : 0;
+      result.peer_name = "EnvPool";
+    }
+    if (figure.bare_steps_per_second > 0) {
+      if (result.bar == 0) result.bar = 0.95 * figure.bare_steps_per_second;
+      result.peer_name +=
+          fmt::format("{}{:.0f} % of a bare loop, {}", result.peer_name.empty() ? "" : "; ",
+                      100 * figure.ratio, HumanCount(figure.bare_steps_per_second));
+    }
+    results.push_back(result);
+  };
+  for (const auto& figure : BenchEnvironments(ids, 1)) add(figure);
+  if (threads > 1) {
+    for (const auto& figure : BenchEnvironments(ids, threads)) add(figure);
+  }
+  Print(results, options);
+  return 0;
+}
+
+}  // namespace
+
+int Bench(const BenchOptions& options) {
+  const int threads = options.threads > 0
+                          ? options.threads
+                          : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  if (options.what == "machine") return BenchMachine(options, threads);
+  if (options.what == "environments") return BenchAllEnvironments(options, threads);
+  return BenchLearn(options);
+}
+
+}  // namespace weft

@@ -1,0 +1,83 @@
+// The subcommands as functions. program/main.cc parses the command line into these options; each
+// command prints for people and, with json, ends with one machine-readable line. They return the
+// exit status and throw Error.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace weft {
+
+struct TrainOptions {
+  std::string config;                  // a file
+  std::vector<std::string> overrides;  // key=value
+  bool json = false;
+};
+int Train(const TrainOptions& options);
+
+struct ResumeOptions {
+  std::string run;
+  std::vector<std::string> overrides;
+  bool json = false;
+};
+int Resume(const ResumeOptions& options);
+
+// A process of a run, started by the main one.
+int Worker(const std::string& config, int process, const std::string& address);
+
+struct EvaluateOptions {
+  std::string run;  // a run or one of its checkpoint folders
+  int64_t episodes = 100;
+  int64_t seed = -1;  // -1: the run's
+  bool explore = false;
+  bool json = false;
+};
+int EvaluateRun(const EvaluateOptions& options);
+
+int List(const std::string& what, bool json);
+int Graph(const std::string& config, const std::vector<std::string>& overrides, bool dot,
+          bool json);
+// The keys of an algorithm, for `weft train CONFIG --help`; those that all algorithms share when
+// config is "".
+std::string TrainHelp(const std::string& config);
+
+struct BenchOptions {
+  std::string what;  // machine, learn, environments
+  std::string only;
+  int threads = 0;
+  int repeats = 5;
+  std::string write;  // a Markdown file whose section of this bench is replaced
+  bool json = false;
+};
+int Bench(const BenchOptions& options);
+
+struct VerifyOptions {
+  std::string id, file;   // one file
+  std::string reference;  // a folder, with all
+  bool all = false;
+  bool json = false;
+};
+int VerifyEnvironment(const VerifyOptions& options);
+
+struct ReproOptions {
+  std::vector<std::string> configs;
+  std::vector<std::string> overrides;
+  std::vector<int64_t> seeds = {1};
+  int parallel = 1;
+  std::string write;
+  bool json = false;
+};
+int Repro(const ReproOptions& options);
+
+struct PlotOptions {
+  std::vector<std::string> runs;
+  std::string metric = "evaluation_return";
+  std::string output;  // .png or .svg
+  bool json = false;
+};
+int Plot(const PlotOptions& options);
+
+int Export(const std::string& run, const std::string& file, bool json);
+
+}  // namespace weft

@@ -1,0 +1,99 @@
+// weft list and weft graph, and the keys behind weft train --help: what there is, without running
+// it.
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "algorithms/algorithm.h"
+#include "environments/environment.h"
+#include "program/commands.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Row {
+  std::string name, facts, summary;
+};
+
+void Print(const std::vector<Row>& rows, bool json) {
+  if (json) {
+    Json list = Json::array();
+    for (const Row& row : rows)
+      list.push_back({{"name", row.name}, {"facts", row.facts}, {"summary", row.summary}});
+    fmt::print("{}\n", list.dump());
+    return;
+  }
+  size_t name = 0, facts = 0;
+  for (const Row& row : rows) {
+    name = std::max(name, row.name.size());
+    facts = std::max(facts, row.facts.size());
+  }
+  for (const Row& row : rows)
+    fmt::print("{:{}}  {:{}}  {}\n", row.name, name, row.facts, facts, row.summary);
+}
+
+std::string Facts(const EnvironmentEntry& entry) {
+  const EnvironmentSpec spec = entry.make(*entry.make_arguments())->spec();
+  std::string text;
+  for (const Leaf& leaf : spec.observation)
+    text += (text.empty() ? "" : " + ") + leaf.shape.ToString();
+  return text + " -> " + spec.action.ToString();
+}
+
+}  // namespace
+
+int List(const std::string& what, bool json) {
+  std::vector<Row> rows;
+  if (what == "algorithms") {
+    for (const auto& [name, entry] : Algorithms()) rows.push_back({name, "", entry.summary});
+  } else {
+    for (const auto& [id, entry] : Environments())
+      rows.push_back({id, Facts(entry), entry.summary});
+  }
+  Print(rows, json);
+  return 0;
+}
+
+int Graph(const std::string& config, const std::vector<std::string>& overrides, bool dot,
+          bool json) {
+  ConfigSource source = ConfigSource::File(config);
+  for (const auto& assignment : overrides) source.Override(assignment);
+  const auto algorithm = LoadAlgorithm(source);
+  FragmentGraph graph;
+  algorithm->Build(graph);
+  graph.Validate();
+  const Placement placement = DistributionPolicies().At(algorithm->placement)(
+      graph,
+      {.threads = algorithm->ThreadBudget(), .processes = static_cast<int>(algorithm->processes)});
+  if (json) {
+    fmt::print(
+        "{}\n",
+        Json{{"dot", graph.ToDot()}, {"text", graph.ToText()}, {"plan", placement.ToText(graph)}}
+            .dump());
+  } else if (dot) {
+    fmt::print("{}", graph.ToDot());
+  } else {
+    fmt::print("{}\n{}\n", graph.ToText(), placement.ToText(graph));
+  }
+  return 0;
+}
+
+std::string TrainHelp(const std::string& config) {
+  std::string text =
+      "weft train CONFIG [key=value ...] [--json]\n"
+      "Trains an agent; the result is a folder runs/NAME. Ctrl-C saves and exits 75, `weft resume "
+      "NAME` goes on.\n"
+      "Any key of the config can be overridden on the command line; sections by dots "
+      "(environment.rows=8).\n\n";
+  if (config.empty()) {
+    text += "`weft train CONFIG --help` lists the keys of the config's algorithm. Algorithms:\n";
+    for (const auto& [name, entry] : Algorithms())
+      text += fmt::format("  {:8} {}\n", name, entry.summary);
+    return text;
+  }
+  const auto algorithm = LoadAlgorithm(ConfigSource::File(config));
+  return text + "Keys, with the values that " + config + " gives them:\n" + ConfigHelp(*algorithm);
+}
+
+}  // namespace weft

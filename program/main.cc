@@ -1,0 +1,240 @@
+#include "program/main.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <fmt/format.h>
+#include <new>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "base/version.h"
+#include "program/commands.h"
+
+namespace weft {
+namespace {
+
+std::vector<int64_t> ParseSeeds(const std::string& text) {
+  std::vector<int64_t> seeds;
+  try {
+    if (const size_t dots = text.find(".."); dots != std::string::npos) {
+      for (int64_t seed = std::stoll(text.substr(0, dots));
+           seed <= std::stoll(text.substr(dots + 2)); ++seed) {
+        seeds.push_back(seed);
+      }
+    } else {
+      for (const auto& word : CLI::detail::split(text, ',')) seeds.push_back(std::stoll(word));
+    }
+  } catch (const std::logic_error&) {
+    seeds.clear();
+  }
+  if (seeds.empty()) {
+    throw Error(ErrorCode::kConfig,
+                "seeds=" + text + " names no seeds; write seeds=1..5 or seeds=1,2,3");
+  }
+  return seeds;
+}
+
+// The whole command line. Each subcommand's callback leaves its exit status in status.
+struct CommandLine {
+  CLI::App app{"weft: reinforcement learning as graphs of fragments, one native program"};
+  int status = 0;
+  bool json = false;
+
+  TrainOptions train;
+  ResumeOptions resume;
+  EvaluateOptions evaluate;
+  BenchOptions bench;
+  VerifyOptions verify;
+  ReproOptions repro;
+  PlotOptions plot;
+  std::string what, config, address, run, file;
+  std::vector<std::string> overrides, repro_arguments;
+  int process = 0;
+  bool dot = false, keys = false;
+
+  CommandLine() {
+    app.set_version_flag("--version", fmt::format("weft {} ({})", kVersion, kGitHash));
+    app.require_subcommand(1);
+    app.fallthrough();
+    AddRuns();
+    AddInspection();
+    AddMeasurement();
+  }
+
+  CLI::App* Command(const char* name, const char* help) {
+    CLI::App* command = app.add_subcommand(name, help);
+    command->add_flag("--json", json, "the last line is one JSON object");
+    return command;
+  }
+
+  // "seeds=1..5", "seeds=1,2,3", other key=value, and files.
+  void ReadReproArguments() {
+    for (const std::string& argument : repro_arguments) {
+      const size_t equals = argument.find('=');
+      if (equals == std::string::npos) {
+        repro.configs.push_back(argument);
+      } else if (argument.starts_with("seeds=")) {
+        repro.seeds = ParseSeeds(argument.substr(6));
+      } else {
+        repro.overrides.push_back(argument);
+      }
+    }
+  }
+
+  void AddRuns() {
+    auto* command = Command("train", "train an agent from a config");
+    command->add_option("config", train.config, "YAML file, see configs/")->required();
+    command->add_option("overrides", train.overrides,
+                        "key=value, any key of the config, dotted for sections");
+    command->set_help_flag();  // --help also lists the keys of the config's algorithm
+    command->add_flag("-h,--help", keys, "this text and every key of the config");
+    command->callback([this] {
+      train.json = json;
+      status = weft::Train(train);
+    });
+
+    command = Command("resume", "go on with a run from its newest checkpoint");
+    command->add_option("run", resume.run, "folder or name under runs/")->required();
+    command->add_option("overrides", resume.overrides,
+                        "key=value to change, such as total_steps=2e6");
+    command->callback([this] {
+      resume.json = json;
+      status = weft::Resume(resume);
+    });
+
+    command = Command("evaluate", "run episodes with the policy of a run");
+    command->add_option("run", evaluate.run, "run, or one of its checkpoint folders")->required();
+    command->add_option("--episodes", evaluate.episodes, "episodes to run")
+        ->check(CLI::PositiveNumber);
+    command->add_option("--seed", evaluate.seed, "seed of the environments; default: the run's");
+    command->add_flag("--explore", evaluate.explore,
+                      "sample actions instead of taking the policy's mode");
+    command->callback([this] {
+      evaluate.json = json;
+      status = weft::EvaluateRun(evaluate);
+    });
+
+    command =
+        Command("export", "write the policy of a run as ONNX, normaliser and action map inside");
+    command->add_option("run", run, "run, or one of its checkpoint folders")->required();
+    command->add_option("file", file, "the .onnx file to write")->required();
+    command->callback([this] { status = weft::Export(run, file, json); });
+
+    command = app.add_subcommand("worker", "a process of a run (started by weft itself)");
+    command->group("");
+    command->add_option("config", config)->required();
+    command->add_option("process", process)->required();
+    command->add_option("address", address)->required();
+    command->callback([this] { status = weft::Worker(config, process, address); });
+  }
+
+  void AddInspection() {
+    auto* command = Command("list", "what can be named in a config");
+    command->add_option("what", what, "algorithms or environments")
+        ->required()
+        ->check(CLI::IsMember({"algorithms", "environments"}));
+    command->callback([this] { status = weft::List(what, json); });
+
+    command = Command("graph", "print the fragment graph of a config");
+    command->add_option("config", config, "YAML file")->required();
+    command->add_option("overrides", overrides, "key=value");
+    command->add_flag("--dot", dot, "as Graphviz DOT instead of text");
+    command->callback([this] { status = weft::Graph(config, overrides, dot, json); });
+
+    command = Command("plot", "plot a metric of one or more runs");
+    command->add_option("runs", plot.runs, "folders or names under runs/")->required();
+    command->add_option("--metric", plot.metric, "a key of metrics.jsonl");
+    command->add_option("--output,-o", plot.output,
+                        ".png or .svg; default: METRIC.png in the first run");
+    command->callback([this] {
+      plot.json = json;
+      status = weft::Plot(plot);
+    });
+  }
+
+  void AddMeasurement() {
+    auto* command = Command("bench", "measure speed beside recorded peers");
+    command->add_option("what", bench.what, "machine, learn or environments")
+        ->required()
+        ->check(CLI::IsMember({"machine", "learn", "environments"}));
+    command->add_option("--only", bench.only, "one row by name");
+    command->add_option("--threads", bench.threads, "threads; 0: one per core");
+    command->add_option("--repeats", bench.repeats, "runs of each row; the median counts")
+        ->check(CLI::PositiveNumber);
+    command->add_option("--write", bench.write, "replace this bench's section of a Markdown file");
+    command->callback([this] {
+      bench.json = json;
+      status = weft::Bench(bench);
+    });
+
+    command = Command("verify", "compare with recorded reference data");
+    auto* environment =
+        command->add_subcommand("environment", "replay recorded transitions of an environment");
+    command->require_subcommand(1);
+    environment->add_flag("--json", json, "the last line is one JSON object");
+    environment->add_option("id", verify.id, "environment, such as HalfCheetah-v5");
+    environment->add_option("file", verify.file, "its recording, a .safetensors file");
+    environment->add_flag("--all", verify.all, "every recording of a folder");
+    environment->add_option("--reference", verify.reference, "the folder, with --all");
+    environment->callback([this] {
+      verify.json = json;
+      status = weft::VerifyEnvironment(verify);
+    });
+
+    command =
+        Command("repro", "train a config for several seeds and print its row of the results table");
+    command
+        ->add_option("arguments", repro_arguments,
+                     "YAML files, seeds=1..5 or seeds=1,2,3, and key=value")
+        ->required();
+    command->add_option("--parallel", repro.parallel, "runs at a time")->check(CLI::PositiveNumber);
+    command->add_option("--write", repro.write, "replace these rows of a Markdown file");
+    command->callback([this] {
+      repro.json = json;
+      ReadReproArguments();
+      status = weft::Repro(repro);
+    });
+  }
+};
+
+int Fail(const std::string& message, int status) {
+  std::fflush(stdout);
+  LogError(message);
+  return status;
+}
+
+}  // namespace
+
+int Main(int argc, char** argv) {
+  // --json and --help of train are wanted before the rest is valid.
+  const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  const bool help =
+      std::ranges::any_of(words, [](const auto& word) { return word == "--help" || word == "-h"; });
+  try {
+    if (help && !words.empty() && words[0] == "train") {
+      const auto config = std::ranges::find_if(
+          words.begin() + 1, words.end(), [](const auto& word) { return word.ends_with(".yaml"); });
+      fmt::print("{}", TrainHelp(config == words.end() ? "" : *config));
+      return 0;
+    }
+    SetLogQuiet(std::ranges::find(words, "--json") != words.end());
+    CommandLine line;
+    try {
+      line.app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+      const int status = line.app.exit(error);
+      return status == 0 ? 0 : 64;  // EX_USAGE
+    }
+    return line.status;
+  } catch (const Error& error) {
+    return Fail(error.what(), ExitCode(error.code()));
+  } catch (const std::bad_alloc&) {
+    return Fail("out of memory: a smaller buffer or batch, or fewer rows, would fit", 70);
+  } catch (const std::exception& error) {
+    return Fail(std::string("internal error: ") + error.what(), 70);
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,246 @@
+// weft train, resume and worker: from a config to a run directory, and from a run directory on.
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "algorithms/algorithm.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "dataflow/runtime.h"
+#include "program/commands.h"
+#include "program/machine.h"
+#include "program/run_directory.h"
+#include "program/run_monitor.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kAsksForRestart = 75;  // EX_TEMPFAIL: checkpointed, start me again
+
+std::atomic<bool> interrupted{false};
+
+// The first signal asks for a checkpoint and a clean end, the second one ends at once.
+void OnSignal(int) {
+  if (interrupted.exchange(true)) _exit(130);
+}
+
+void CatchSignals() {
+  struct sigaction action {};
+  action.sa_handler = OnSignal;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+std::string Hex(uint64_t value) {
+  return fmt::format("{:016x}", value);
+}
+
+// The policy file that init_from stands for: a run, a checkpoint folder, or a file.
+std::string ResolvePolicy(const std::string& init_from) {
+  if (init_from.empty() || FileExists(init_from)) return init_from;
+  if (FileExists(init_from + "/policy.safetensors")) {
+    return std::filesystem::absolute(init_from + "/policy.safetensors");
+  }
+  std::vector<std::string> warnings;
+  const auto newest = RunDirectory::Open(init_from).Newest(warnings);
+  if (!newest)
+    throw Error(ErrorCode::kConfig, "init_from: " + init_from + " has no checkpoint to start from");
+  return std::filesystem::absolute(newest->path + "/policy.safetensors");
+}
+
+Resources ResourcesOf(const Algorithm& algorithm) {
+  return {.threads = algorithm.ThreadBudget(), .processes = static_cast<int>(algorithm.processes)};
+}
+
+void WriteManifest(const RunDirectory& directory, const Algorithm& algorithm,
+                   const std::string& plan) {
+  const MachineFacts machine = DescribeMachine();
+  directory.UpdateManifest({{"weft", Json(kVersion).dump()},
+                            {"git", Json(kGitHash).dump()},
+                            {"cpu", Json(machine.cpu).dump()},
+                            {"cores", Json(machine.cores).dump()},
+                            {"isa", Json(Name(BestIsa())).dump()},
+                            {"compiler", Json(machine.compiler).dump()},
+                            {"libraries", Json(machine.libraries).dump()},
+                            {"seed", Json(algorithm.seed).dump()},
+                            {"placement", Json(algorithm.placement).dump()},
+                            {"thread_plan", Json(plan).dump()},
+                            {"perturbed", "false"}});
+}
+
+struct Outcome {
+  RunResult result;
+  Checkpoint last;
+  double steps_per_second = 0;
+};
+
+// Runs the graph to its end, saving checkpoints on the way and one at the end.
+Outcome RunGraph(const Algorithm& algorithm, const RunDirectory& directory,
+                 const Checkpoint* resume) {
+  FragmentGraph graph;
+  algorithm.Build(graph);
+  graph.Validate();
+  const Placement placement =
+      DistributionPolicies().At(algorithm.placement)(graph, ResourcesOf(algorithm));
+  const std::string plan = placement.ToText(graph);
+  WriteManifest(directory, algorithm, plan);
+  LogInfo(plan);
+
+  const int64_t first_step = resume ? resume->steps : 0;
+  RunMonitor monitor(directory.path(), algorithm.algorithm + " " + algorithm.environment.id,
+                     algorithm.total_steps, first_step, resume ? resume->wall_seconds : 0);
+  bool perturbed = resume && resume->perturbed;
+  const auto checkpoint_of = [&](const Cut& cut) {
+    return Checkpoint{.steps = StepsOf(cut),
+                      .wall_seconds = monitor.wall_seconds(),
+                      .perturbed = perturbed,
+                      .cut = cut};
+  };
+  const auto save = [&](const Checkpoint& checkpoint) {
+    try {
+      directory.Save(checkpoint, algorithm.checkpoint.keep);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kIo) throw;
+      LogWarn(
+          fmt::format("no checkpoint at step {}: {}; the run goes on, older checkpoints are kept",
+                      checkpoint.steps, error.what()));
+    }
+  };
+
+  RuntimeOptions options;
+  options.on_metric = [&](const MetricEvent& event) { monitor.OnMetric(event); };
+  options.on_checkpoint = [&](const Cut& cut) { save(checkpoint_of(cut)); };
+  options.on_perturbed = [&](int process, const std::string& reason) {
+    perturbed = true;
+    LogWarn(fmt::format(
+        "process {} was lost ({}) and is started again; its open episodes are truncated and the "
+        "run is marked perturbed",
+        process, reason));
+    directory.UpdateManifest({{"perturbed", "true"}});
+  };
+  options.interrupted = [] { return interrupted.load(std::memory_order_relaxed); };
+  options.worker_command = [&](int process) {
+    return std::vector<std::string>{"/proc/self/exe", "worker", directory.config_path(),
+                                    std::to_string(process)};
+  };
+
+  Outcome outcome;
+  outcome.result = Run(graph, placement, options, resume ? &resume->cut : nullptr);
+  outcome.steps_per_second = monitor.steps_per_second();
+  monitor.Finish();
+  outcome.last = checkpoint_of(outcome.result.cut);
+  save(outcome.last);
+  return outcome;
+}
+
+int Finish(const Algorithm& algorithm, const RunDirectory& directory, const Outcome& outcome,
+           bool json) {
+  const Checkpoint& last = outcome.last;
+  const TensorMap policy = PolicyOf(last);
+  const std::string hash = Hex(Hash(policy));
+  const bool stopped_early = outcome.result.interrupted;
+
+  Evaluation evaluation;
+  if (!stopped_early && algorithm.evaluation.final_episodes > 0) {
+    ThreadPool pool(algorithm.ThreadBudget());
+    const Context context{.pool = &pool};
+    const ContextScope scope(context);
+    const EvaluationOptions options{.episodes = algorithm.evaluation.final_episodes,
+                                    .rows = algorithm.evaluation.rows,
+                                    .seed = algorithm.seed};
+    const auto agent = algorithm.MakeAgent(std::min(options.rows, options.episodes));
+    agent->Load(policy);
+    evaluation = Evaluate(algorithm.environment, *agent, options, &pool);
+  }
+  const Json summary{
+      {"run", directory.path()},
+      {"steps", last.steps},
+      {"evaluation", {{"mean", evaluation.mean}, {"std", evaluation.std}, {"n", evaluation.n}}},
+      {"parameter_hash", hash},
+      {"steps_per_second", outcome.steps_per_second},
+      {"wall_seconds", last.wall_seconds},
+      {"perturbed", last.perturbed}};
+  directory.UpdateManifest({{"result", summary.dump()}});
+  if (json) {
+    fmt::print("{}\n", summary.dump());
+  } else {
+    fmt::print("\n{} steps in {} ({} steps/s), {}\n", last.steps, HumanSeconds(last.wall_seconds),
+               HumanCount(outcome.steps_per_second), outcome.result.stop_reason);
+    if (evaluation.n > 0) {
+      fmt::print("return          {:.2f} +- {:.2f} over {} episodes, deterministic actions\n",
+                 evaluation.mean, evaluation.std, evaluation.n);
+    }
+    fmt::print("run             {}\nparameter hash  {}\n", directory.path(), hash);
+    if (stopped_early) fmt::print("saved; go on with   weft resume {}\n", directory.path());
+  }
+  std::fflush(stdout);
+  return stopped_early ? kAsksForRestart : 0;
+}
+
+}  // namespace
+
+int Train(const TrainOptions& options) {
+  ConfigSource source = ConfigSource::File(options.config);
+  for (const auto& assignment : options.overrides) source.Override(assignment);
+  const auto algorithm = LoadAlgorithm(source);
+  algorithm->init_from = ResolvePolicy(algorithm->init_from);
+  {
+    FragmentGraph graph;  // impossible combinations stop here, before anything is written
+    algorithm->Build(graph);
+    graph.Validate();
+  }
+  const auto directory =
+      RunDirectory::Create(algorithm->run,
+                           fmt::format("{}-{}-{}", algorithm->algorithm,
+                                       algorithm->environment.FileName(), algorithm->seed),
+                           ToYaml(*algorithm));
+  CatchSignals();
+  return Finish(*algorithm, directory, RunGraph(*algorithm, directory, nullptr), options.json);
+}
+
+int Resume(const ResumeOptions& options) {
+  const auto directory = RunDirectory::Open(options.run);
+  ConfigSource source = ConfigSource::File(directory.config_path());
+  for (const auto& assignment : options.overrides) {
+    source.Override(assignment);
+    LogInfo("resumed with " + assignment);
+  }
+  const auto algorithm = LoadAlgorithm(source);
+  if (!options.overrides.empty()) WriteFileAtomic(directory.config_path(), ToYaml(*algorithm));
+  std::vector<std::string> warnings;
+  const auto checkpoint = directory.Newest(warnings);
+  for (const auto& warning : warnings)
+    LogWarn(warning + "; falling back to the checkpoint before it");
+  if (!checkpoint) LogInfo("no checkpoint yet: the run starts from its beginning");
+  CatchSignals();
+  if (checkpoint && checkpoint->steps >= algorithm->total_steps) {
+    return Finish(*algorithm, directory,
+                  {.result = {.stop_reason = "already finished"}, .last = *checkpoint},
+                  options.json);
+  }
+  return Finish(*algorithm, directory,
+                RunGraph(*algorithm, directory, checkpoint ? &*checkpoint : nullptr), options.json);
+}
+
+int Worker(const std::string& config, int process, const std::string& address) {
+  signal(SIGINT, SIG_IGN);  // a terminal's Ctrl-C reaches the whole group; the main process decides
+  const auto algorithm = LoadAlgorithm(ConfigSource::File(config));
+  FragmentGraph graph;
+  algorithm->Build(graph);
+  graph.Validate();
+  const Placement placement =
+      DistributionPolicies().At(algorithm->placement)(graph, ResourcesOf(*algorithm));
+  RunWorker(graph, placement, process, address);
+  return 0;
+}
+
+}  // namespace weft

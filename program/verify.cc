@@ -1,0 +1,71 @@
+// weft verify environment: recorded transitions of the reference implementation replayed on ours,
+// and the conformance checks.
+#include "environments/verify.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/check.h"
+#include "environments/conformance.h"
+#include "program/commands.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+int Report(const VerifyReport& report, const VerifyOptions& options) {
+  if (options.json) {
+    const VerifyField& worst = report.worst;
+    fmt::print("{}\n", Json{{"checked", report.checked},
+                            {"failed", report.failed},
+                            {"worst",
+                             {{"file", worst.file},
+                              {"tensor", worst.tensor},
+                              {"error", worst.error},
+                              {"tolerance", worst.tolerance}}},
+                            {"skipped", report.skipped}}
+                           .dump());
+  } else {
+    fmt::print("{}", ToText(report, !options.all));
+  }
+  return report.failed == 0 ? 0 : 1;
+}
+
+int Conformance(const VerifyOptions& options) {
+  int64_t failed = 0;
+  const auto checks = CheckConformance(options.id);
+  Json list = Json::array();
+  for (const ConformanceCheck& check : checks) {
+    const bool holds = check.problem.empty();
+    failed += !holds;
+    list.push_back({{"claim", check.claim}, {"problem", check.problem}});
+    if (!options.json)
+      fmt::print("{}  {}{}\n", holds ? "ok  " : "FAIL", check.claim,
+                 holds ? "" : ": " + check.problem);
+  }
+  if (options.json)
+    fmt::print("{}\n",
+               Json{{"checked", checks.size()}, {"failed", failed}, {"claims", list}}.dump());
+  return failed == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+int VerifyEnvironment(const VerifyOptions& options) {
+  if (options.all) {
+    if (options.reference.empty()) {
+      throw Error(ErrorCode::kConfig,
+                  "--all needs --reference DIR, the folder with the recordings");
+    }
+    return Report(VerifyEnvironmentFolder(options.reference), options);
+  }
+  if (options.id.empty()) {
+    throw Error(ErrorCode::kConfig,
+                "name an environment and its recording, or --all --reference DIR");
+  }
+  return options.file.empty() ? Conformance(options)
+                              : Report(VerifyEnvironmentFile(options.id, options.file), options);
+}
+
+}  // namespace weft

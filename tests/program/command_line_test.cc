@@ -1,0 +1,121 @@
+// The program as a user meets it: what it prints, and its exit codes.
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/program/weft_process.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::json;
+using testing::Test;
+
+constexpr char kShort[] =
+    "algorithm: ppo\ntotal_steps: 2000\nthreads: 1\nenvironment: {id: CartPole-v1, rows: "
+    "4}\nrollout_steps: 32\n"
+    "minibatch: 64\nepochs: 2\nevaluation: {every: 1000, episodes: 2, final_episodes: 5}\n";
+
+TEST(CommandLine, TrainEvaluatePlotAndExportOneRun) {
+  const WeftProcess weft;
+  weft.Write("short.yaml", kShort);
+  const auto trained = weft.Run("train short.yaml run=one --json");
+  ASSERT_EQ(trained.status, 0) << trained.error;
+  const Json summary = Json::parse(trained.LastLine());
+  EXPECT_EQ(summary.at("run"), "runs/one");
+  EXPECT_GE(summary.at("steps").get<int64_t>(), 2000);
+  EXPECT_EQ(summary.at("evaluation").at("n"), 5);
+  EXPECT_EQ(summary.at("parameter_hash").get<std::string>().size(), 16u);
+  EXPECT_EQ(summary.at("perturbed"), false);
+  EXPECT_GT(summary.at("steps_per_second").get<double>(), 0);
+
+  const auto evaluated = weft.Run("evaluate one --episodes 7 --json");
+  ASSERT_EQ(evaluated.status, 0) << evaluated.error;
+  EXPECT_EQ(Json::parse(evaluated.LastLine()).at("evaluation").at("n"), 7);
+
+  const auto exported = weft.Run("export one policy.onnx");
+  EXPECT_EQ(exported.status, 0) << exported.error;
+  EXPECT_GT(std::filesystem::file_size(weft.folder() + "/policy.onnx"), 1000u);
+
+  for (const char* file : {"config.yaml", "manifest.json", "metrics.jsonl"}) {
+    EXPECT_TRUE(std::filesystem::exists(weft.folder() + "/runs/one/" + file)) << file;
+  }
+  EXPECT_NE(weft.Read("runs/one/metrics.jsonl").find("evaluation_return"), std::string::npos);
+  EXPECT_NE(weft.Run("train short.yaml run=one").status, 0) << "a run of that name is there";
+}
+
+TEST(CommandLine, TheResolvedConfigTrainsTheSameRun) {
+  const WeftProcess weft;
+  weft.Write("short.yaml", kShort);
+  const Json first = Json::parse(weft.Run("train short.yaml run=one gamma=0.9 --json").LastLine());
+  const Json second = Json::parse(weft.Run("train runs/one/config.yaml run=two --json").LastLine());
+  EXPECT_EQ(first.at("parameter_hash"), second.at("parameter_hash"));
+}
+
+struct Mistake {
+  const char* arguments;
+  const char* says;
+};
+
+class BadConfig : public testing::TestWithParam<Mistake> {};
+
+TEST_P(BadConfig, OneErrorNamesPlaceAndFixAndNothingStarts) {
+  const WeftProcess weft;
+  weft.Write("short.yaml", kShort);
+  weft.Write("typo.yaml", std::string(kShort) + "learning_rat: 1e-3\n");
+  weft.Write("leftover.yaml", std::string(kShort) + "gamma: 1.5\n");
+  const auto result = weft.Run(std::string("train ") + GetParam().arguments);
+  EXPECT_EQ(result.status, 78) << result.error;
+  EXPECT_NE(result.error.find(GetParam().says), std::string::npos) << result.error;
+  EXPECT_FALSE(std::filesystem::exists(weft.folder() + "/runs"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, BadConfig,
+    testing::Values(Mistake{"missing.yaml", "missing.yaml"}, Mistake{"typo.yaml", "learning_rate"},
+                    Mistake{"typo.yaml", "typo.yaml:9"}, Mistake{"leftover.yaml", "gamma"},
+                    Mistake{"short.yaml minibatch=1000", "minibatch"},
+                    Mistake{"short.yaml algorithm=dqn", "rollout_steps"},
+                    Mistake{"short.yaml environment.id=CartPole-v2", "CartPole-v1"},
+                    Mistake{"short.yaml algorithm=pppo", "ppo"},
+                    Mistake{"short.yaml total_steps=many", "total_steps"},
+                    Mistake{"short.yaml placement=thread", "threads"},
+                    Mistake{"short.yaml device=cuda", "device"}));
+
+TEST(CommandLine, ActionSpacesThatDoNotFitAreRefused) {
+  const WeftProcess weft;
+  weft.Write("dqn.yaml", "algorithm: dqn\nenvironment: {id: Pendulum-v1}\n");
+  weft.Write("sac.yaml", "algorithm: sac\nenvironment: {id: CartPole-v1}\n");
+  for (const char* config : {"dqn.yaml", "sac.yaml"}) {
+    const auto result = weft.Run(std::string("train ") + config);
+    EXPECT_EQ(result.status, 78);
+    EXPECT_NE(result.error.find("environment.id"), std::string::npos) << result.error;
+  }
+}
+
+// A last minibatch of one transition has no standard deviation: its advantages are left alone.
+TEST(CommandLine, ALeftoverMinibatchOfOneStaysFinite) {
+  const WeftProcess weft;
+  weft.Write("short.yaml", kShort);
+  for (const char* sizes :
+       {"environment.rows=1 rollout_steps=5 minibatch=4", "minibatch=1 rollout_steps=4"}) {
+    const auto result =
+        weft.Run(std::string("train short.yaml total_steps=200 ") + sizes + " --json");
+    ASSERT_EQ(result.status, 0) << result.error;
+    EXPECT_EQ(weft.Read("runs/ppo-CartPole-v1-1/metrics.jsonl").find("null"), std::string::npos);
+  }
+}
+
+TEST(CommandLine, ListsGraphsAndHelp) {
+  const WeftProcess weft;
+  weft.Write("short.yaml", kShort);
+  EXPECT_NE(weft.Run("list algorithms").out.find("sac"), std::string::npos);
+  EXPECT_NE(weft.Run("list environments").out.find("Acrobot-v1"), std::string::npos);
+  EXPECT_NE(weft.Run("graph short.yaml").out.find("actor.rollout"), std::string::npos);
+  EXPECT_EQ(weft.Run("graph short.yaml --dot").out.find("digraph"), 0u);
+  EXPECT_NE(weft.Run("train short.yaml --help").out.find("entropy_coefficient"), std::string::npos);
+  EXPECT_NE(weft.Run("--version").out.find("weft 0."), std::string::npos);
+  EXPECT_EQ(weft.Run("trian short.yaml").status, 64);
+}
+
+}  // namespace
+}  // namespace weft
