@@ -10,7 +10,7 @@ namespace weft {
 
 PortList Learner::Ports(const char* data, bool priority) {
   PortList ports{
-      .inputs = {{.name = data}, {.name = "evaluation", .optional = true}},
+      .inputs = {{.name = data}, {.name = "evaluation", .optional = true, .late = true}},
       .outputs = {{.name = "parameters", .primed = true}, {.name = "snapshot", .optional = true}}};
   if (priority) ports.outputs.push_back({.name = "priority", .optional = true});
   return ports;
