@@ -112,9 +112,6 @@ class Acrobot final : public Environment {
     values[5] = static_cast<float>(state_[3]);
   }
 
-  void Save(Writer& out) const override { out.Write(state_); }
-  void Load(Reader& in) override { state_ = in.Read<State>(); }
-
  private:
   State state_{};
   std::unique_ptr<EnvironmentSpec> spec_;

@@ -89,9 +89,6 @@ class CartPole final : public Environment {
     for (size_t i = 0; i < state_.size(); ++i) values[i] = static_cast<float>(state_[i]);
   }
 
-  void Save(Writer& out) const override { out.Write(state_); }
-  void Load(Reader& in) override { state_ = in.Read<std::array<double, 4>>(); }
-
  private:
   std::array<double, 4> state_{};
   bool sutton_barto_reward_;

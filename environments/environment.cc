@@ -2,6 +2,16 @@
 
 namespace weft {
 
+void Environment::Save(Writer& out) const {
+  std::vector<double> state;
+  GetState(state);
+  out.Write(std::span<const double>(state));
+}
+
+void Environment::Load(Reader& in) {
+  SetState(in.ReadVector<double>());
+}
+
 Registry<EnvironmentEntry>& Environments() {
   // Never destroyed: entries are read while the process ends.
   static auto& registry = *new Registry<EnvironmentEntry>("environment");

@@ -98,9 +98,10 @@ class Environment {
   // spec().info.size() values of the last step (Gymnasium's info dict).
   virtual void Info(std::span<double> values) const { (void)values; }
 
-  // Exact state, for resume: whatever Step's result depends on, warm starts included.
-  virtual void Save(Writer& out) const = 0;
-  virtual void Load(Reader& in) = 0;
+  // Exact state, for resume: whatever Step's result depends on, warm starts included. As they are,
+  // they save what GetState gives; override both when Step depends on more.
+  virtual void Save(Writer& out) const;
+  virtual void Load(Reader& in);
 };
 
 class BatchEnvironment;

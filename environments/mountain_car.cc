@@ -70,9 +70,6 @@ class MountainCar final : public Environment {
     for (size_t i = 0; i < state_.size(); ++i) values[i] = static_cast<float>(state_[i]);
   }
 
-  void Save(Writer& out) const override { out.Write(state_); }
-  void Load(Reader& in) override { state_ = in.Read<std::array<double, 2>>(); }
-
  private:
   std::array<double, 2> state_{};
   double goal_velocity_;

@@ -87,9 +87,6 @@ class Pendulum final : public Environment {
     values[2] = static_cast<float>(state_[1]);
   }
 
-  void Save(Writer& out) const override { out.Write(state_); }
-  void Load(Reader& in) override { state_ = in.Read<std::array<double, 2>>(); }
-
  private:
   std::array<double, 2> state_{};
   double g_;

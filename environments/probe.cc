@@ -104,15 +104,6 @@ class ProbeEnvironment final : public Environment {
     }
   }
 
-  void Save(Writer& out) const override {
-    out.Write(step_);
-    out.Write(cue_);
-  }
-  void Load(Reader& in) override {
-    step_ = in.Read<int64_t>();
-    cue_ = in.Read<int64_t>();
-  }
-
  private:
   // Steps of an episode.
   int64_t Length() const {

@@ -39,11 +39,16 @@ Policy Policy::Load(const std::string& run_or_checkpoint, int64_t rows) {
 }
 
 Tensor Policy::Act(const Tensor& observation, const Tensor& first) {
+  WEFT_CHECK_EQ(observation.shape(), spec_.leaf("observation").shape.Prepend(rows_))
+      << "observation of " << spec_.id;
+  Tensor type = Tensor::Full({rows_}, static_cast<double>(StepType::kMid), DType::kUInt8);
+  for (int64_t row = 0; first.defined() && row < rows_; ++row) {
+    if (first.data<uint8_t>()[static_cast<size_t>(row)] != 0)
+      type.data<uint8_t>()[static_cast<size_t>(row)] = static_cast<uint8_t>(StepType::kFirst);
+  }
   TensorMap step, chosen;
   step.Set("observation", observation);
-  step.Set("type", first.defined()
-                       ? first
-                       : Tensor::Full({rows_}, static_cast<double>(StepType::kMid), DType::kUInt8));
+  step.Set("type", type);
   agent_->Act({.step = step, .explore = false}, chosen);
   return chosen.At("action");
 }

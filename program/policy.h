@@ -16,9 +16,9 @@ class Policy {
   // rows: observations that Act takes at once. Throws Error naming what is missing or damaged.
   static Policy Load(const std::string& run_or_checkpoint, int64_t rows = 1);
 
-  // The mode of the policy. observation: the leaf "observation", f32 [rows, ..]; the action as
-  // action_space() describes, [rows] or [rows, A]. first: rows that begin an episode (u8 [rows]);
-  // matters to recurrent policies only.
+  // The mode of the policy. observation: the leaf "observation" of spec(), [rows, ..]; the action
+  // is [rows] or [rows, A], as spec().action takes it. first: the rows that begin an episode (u8
+  // [rows], not 0), whose memory is cleared; matters to recurrent policies only.
   Tensor Act(const Tensor& observation, const Tensor& first = {});
 
   const Algorithm& algorithm() const { return *algorithm_; }
