@@ -84,8 +84,7 @@ WorkerProcess::WorkerProcess(const FragmentGraph& graph, const Placement& placem
                             Writer out = BeginMessage(MessageType::kContribution);
                             out.Write(static_cast<uint32_t>(node));
                             out.Write(static_cast<uint32_t>(replica));
-                            out.Write(static_cast<uint32_t>(tensors.size()));
-                            for (const Tensor& tensor : tensors) WriteTensor(out, tensor);
+                            WriteTensors(out, tensors);
                             outbox_.Put(0, out.Take());
                           }});
   exchange_ = std::make_unique<Exchange>(
@@ -182,9 +181,7 @@ void WorkerProcess::OnMessage(std::span<const uint8_t> message) {
       if (node >= graph_.nodes().size() || engine_->group(static_cast<int>(node)) == nullptr) {
         throw Error(ErrorCode::kCorrupt, "a sum that does not exist");
       }
-      std::vector<Tensor> tensors(in.Read<uint32_t>());
-      for (Tensor& tensor : tensors) tensor = ReadTensor(in);
-      engine_->group(static_cast<int>(node))->TakeSum(tensors);
+      engine_->group(static_cast<int>(node))->TakeSum(ReadTensors(in));
       break;
     }
     case MessageType::kRestarted: {

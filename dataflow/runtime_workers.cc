@@ -19,6 +19,7 @@ constexpr auto kFirstPause =
 // Heartbeats come five times a second from a thread that never computes: so long a silence is a
 // frozen process.
 constexpr auto kSilence = std::chrono::seconds(15);
+constexpr auto kFirstWord = std::chrono::seconds(60);  // from the start to the hello
 constexpr auto kCloseTime = std::chrono::milliseconds(2500);
 
 template <class T>
@@ -106,8 +107,7 @@ void Workers::SendSum(int node, std::span<const Tensor> sum) {
     if (std::find(processes.begin(), processes.end(), worker.process) == processes.end()) continue;
     Writer out = BeginMessage(MessageType::kSum);
     out.Write(static_cast<uint32_t>(node));
-    out.Write(static_cast<uint32_t>(sum.size()));
-    for (const Tensor& tensor : sum) WriteTensor(out, tensor);
+    WriteTensors(out, sum);
     outbox_.Put(worker.process, out.Take());
   }
 }
@@ -131,17 +131,21 @@ void Workers::Service() {
   for (Worker& worker : workers_) worker.channel->Tick(now);
 }
 
-// Parks and pending sums, as Control has them now (control.h says why in this order).
+// Parks and pending sums, as Control has them now.
 void Workers::Announce() {
   Control& control = engine_->control();
   std::vector<int> pending;
-  if (control.parking()) {
-    for (size_t node = 0; node < graph_.nodes().size(); ++node) {
+  uint64_t epoch = 0;
+  // What is pending must belong to the epoch that it is announced in: its end begins the next
+  // epoch, which takes the announcement back.
+  do {
+    epoch = control.park_epoch();
+    pending.clear();
+    for (size_t node = 0; node < graph_.nodes().size() && epoch != 0; ++node) {
       const ReduceGroup* group = engine_->group(static_cast<int>(node));
       if (group != nullptr && group->Pending()) pending.push_back(static_cast<int>(node));
     }
-  }
-  const uint64_t epoch = control.park_epoch();
+  } while (control.park_epoch() != epoch);
   if (epoch != announced_epoch_) {
     announced_epoch_ = epoch;
     announced_pending_.clear();
@@ -240,8 +244,7 @@ void Workers::OnMessage(Worker& worker, std::span<const uint8_t> message) {
     case MessageType::kContribution: {
       const auto node = in.Read<uint32_t>();
       const auto replica = in.Read<uint32_t>();
-      std::vector<Tensor> tensors(in.Read<uint32_t>());
-      for (Tensor& tensor : tensors) tensor = ReadTensor(in);
+      std::vector<Tensor> tensors = ReadTensors(in);
       if (node >= graph_.nodes().size() || engine_->group(static_cast<int>(node)) == nullptr) {
         throw Error(ErrorCode::kCorrupt, "a contribution to a sum that does not exist");
       }
@@ -314,7 +317,8 @@ void Workers::WatchProcesses() {
       if (now >= worker.start_at) Start(worker);
       continue;
     }
-    if (now - worker.heard > kSilence) {
+    if (now - worker.heard > (worker.welcomed ? kSilence : kFirstWord)) {
+      LogWarn("worker process " + std::to_string(worker.process) + " is silent and will be killed");
       KillProcess(worker.pid);
       worker.heard = now;
     }

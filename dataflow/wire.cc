@@ -158,6 +158,17 @@ Tensor ReadTensor(Reader& in) {
   return tensor;
 }
 
+void WriteTensors(Writer& out, std::span<const Tensor> tensors) {
+  out.Write(static_cast<uint32_t>(tensors.size()));
+  for (const Tensor& tensor : tensors) WriteTensor(out, tensor);
+}
+
+std::vector<Tensor> ReadTensors(Reader& in) {
+  std::vector<Tensor> tensors(ReadCount(in));
+  for (Tensor& tensor : tensors) tensor = ReadTensor(in);
+  return tensors;
+}
+
 void WriteMap(Writer& out, const TensorMap& map) {
   out.Write(static_cast<uint32_t>(map.size()));
   for (const auto& [name, tensor] : map) {

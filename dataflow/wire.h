@@ -64,6 +64,8 @@ Writer BeginMessage(MessageType type);
 
 void WriteTensor(Writer& out, const Tensor& tensor);
 Tensor ReadTensor(Reader& in);
+void WriteTensors(Writer& out, std::span<const Tensor> tensors);
+std::vector<Tensor> ReadTensors(Reader& in);
 void WriteMap(Writer& out, const TensorMap& map);
 TensorMap ReadMap(Reader& in);
 void WriteMessage(Writer& out, const Message& message);

@@ -85,7 +85,8 @@ TEST(Checkpoint, AnySerialCutResumesToTheSameEndEverywhere) {
 
 TEST(Checkpoint, CutsOfRunningThreadsResumeToTheSameEndEverywhere) {
   for (const int centres : {1, 2, 4}) {
-    const FragmentGraph graph = Loop({.workers = 4, .centres = centres, .steps = 12});
+    const FragmentGraph graph =
+        Loop({.workers = 4, .centres = centres, .steps = 12, .pause_microseconds = 20});
     const uint64_t whole =
         CentreHash(weft::Run(graph, Policy("serial", graph, 1), {}).cut, centres);
     for (const uint64_t code : {1u, 2u, 3u, 4u}) {

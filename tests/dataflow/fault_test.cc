@@ -28,12 +28,6 @@ namespace {
 using ::testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
 
-RunResult RunScenario(const Scenario& scenario, RuntimeOptions options,
-                      const Cut* resume = nullptr) {
-  const FragmentGraph graph = scenario.Graph();
-  return weft::Run(graph, scenario.Place(graph), options, resume);
-}
-
 // The process that a replica 0 is in.
 int ProcessOf(const Scenario& scenario, const std::string& name) {
   const FragmentGraph graph = scenario.Graph();

@@ -15,11 +15,6 @@ namespace {
 using ::testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
 
-RunResult RunScenario(const Scenario& scenario, RuntimeOptions options,
-                      const Cut* resume = nullptr) {
-  const FragmentGraph graph = scenario.Graph();
-  return weft::Run(graph, scenario.Place(graph), options, resume);
-}
 RunResult RunSerial(const Scenario& scenario) {
   const FragmentGraph graph = scenario.Graph();
   return weft::Run(graph, Policy("serial", graph, 1), {});

@@ -56,4 +56,10 @@ struct Scenario {
   }
 };
 
+inline RunResult RunScenario(const Scenario& scenario, const RuntimeOptions& options,
+                             const Cut* resume = nullptr) {
+  const FragmentGraph graph = scenario.Graph();
+  return weft::Run(graph, scenario.Place(graph), options, resume);
+}
+
 }  // namespace weft::testing
