@@ -93,9 +93,7 @@ WorkerProcess::WorkerProcess(const FragmentGraph& graph, const Placement& placem
 }
 
 void WorkerProcess::Run() {
-  Writer hello = BeginMessage(MessageType::kHello);
-  hello.Write(graph_hash_);
-  channel_.Send(hello.Take());
+  channel_.Send(ShortMessage(MessageType::kHello, graph_hash_));
   while (!closed_) {
     bell_.Clear();
     const auto now = Clock::now();
@@ -243,9 +241,7 @@ void WorkerProcess::SendQuiet() {
   const uint64_t epoch = engine_->control().park_epoch();
   if (epoch == told_quiet_) return;
   told_quiet_ = epoch;
-  Writer out = BeginMessage(MessageType::kQuiet);
-  out.Write(epoch);
-  channel_.Send(out.Take());
+  channel_.Send(ShortMessage(MessageType::kQuiet, epoch));
 }
 
 void WorkerProcess::SendSnapshot(uint64_t epoch) {

@@ -1,5 +1,6 @@
+// The main process's side of the talk with workers: frames in, messages out, and what each message
+// means.
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "base/check.h"
@@ -9,27 +10,6 @@
 #include "dataflow/workers.h"
 
 namespace weft {
-namespace {
-
-constexpr auto kWatchInterval = std::chrono::milliseconds(20);
-constexpr auto kLongLife = std::chrono::seconds(10);
-constexpr int kMostFailures = 8;
-constexpr auto kFirstPause =
-    std::chrono::milliseconds(50);  // before a restart; doubles with every failure
-// Heartbeats come five times a second from a thread that never computes: so long a silence is a
-// frozen process.
-constexpr auto kSilence = std::chrono::seconds(15);
-constexpr auto kFirstWord = std::chrono::seconds(60);  // from the start to the hello
-constexpr auto kCloseTime = std::chrono::milliseconds(2500);
-
-template <class T>
-std::vector<uint8_t> Short(MessageType type, const T& value) {
-  Writer out = BeginMessage(type);
-  out.Write(value);
-  return out.Take();
-}
-
-}  // namespace
 
 Workers::Workers(const FragmentGraph& graph, const Placement& placement,
                  const RuntimeOptions& options, Engine* engine, Hooks hooks, PollBell* bell,
@@ -56,35 +36,6 @@ Workers::Workers(const FragmentGraph& graph, const Placement& placement,
     workers_[i].process = static_cast<int>(i) + 1;
     Start(workers_[i]);
   }
-}
-
-Workers::~Workers() {
-  for (Worker& worker : workers_) {
-    if (worker.pid == 0) continue;
-    KillProcess(worker.pid);
-    while (!EndOfProcess(worker.pid)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-}
-
-void Workers::Start(Worker& worker) {
-  worker.session = RandomSession();
-  worker.peer.clear();
-  worker.welcomed = false;
-  worker.quiet_epoch = 0;
-  worker.channel = std::make_unique<ReliableChannel>(
-      worker.session, [this, &worker](std::span<const uint8_t> frame) {
-        return !worker.peer.empty() && socket_->Send(worker.peer, frame);
-      });
-  const std::string address = folder_.path() + "/worker-" + std::to_string(worker.process) + "." +
-                              std::to_string(worker.incarnation);
-  WriteRendezvous(address, {.endpoint = socket_->endpoint(),
-                            .session = worker.session,
-                            .process = worker.process,
-                            .incarnation = worker.incarnation});
-  std::vector<std::string> command = options_.worker_command(worker.process);
-  command.push_back(address);
-  worker.pid = StartProcess(command);
-  worker.started = worker.heard = Clock::now();
 }
 
 void Workers::Send(Worker& worker, std::vector<uint8_t> message) {
@@ -149,7 +100,7 @@ void Workers::Announce() {
   if (epoch != announced_epoch_) {
     announced_epoch_ = epoch;
     announced_pending_.clear();
-    SendToAll([epoch] { return Short(MessageType::kPark, epoch); });
+    SendToAll([epoch] { return ShortMessage(MessageType::kPark, epoch); });
   }
   if (epoch == 0 || pending.empty() || pending == announced_pending_) return;
   announced_pending_ = pending;
@@ -304,182 +255,9 @@ void Workers::OnHello(Worker& worker, Reader& in) {
   worker.welcomed = true;
   for (std::vector<uint8_t>& message : std::exchange(worker.backlog, {}))
     worker.channel->Send(std::move(message));
-  if (announced_epoch_ != 0) worker.channel->Send(Short(MessageType::kPark, announced_epoch_));
+  if (announced_epoch_ != 0)
+    worker.channel->Send(ShortMessage(MessageType::kPark, announced_epoch_));
   announced_pending_.clear();  // tells everybody again, this one too
-}
-
-void Workers::WatchProcesses() {
-  const auto now = Clock::now();
-  if (now - last_watch_ < kWatchInterval) return;
-  last_watch_ = now;
-  for (Worker& worker : workers_) {
-    if (worker.pid == 0) {
-      if (now >= worker.start_at) Start(worker);
-      continue;
-    }
-    if (now - worker.heard > (worker.welcomed ? kSilence : kFirstWord)) {
-      LogWarn("worker process " + std::to_string(worker.process) + " is silent and will be killed");
-      KillProcess(worker.pid);
-      worker.heard = now;
-    }
-    if (const auto end = EndOfProcess(worker.pid)) {
-      worker.pid = 0;
-      Restart(worker, *end);
-    }
-  }
-}
-
-void Workers::Restart(Worker& worker, const std::string& reason) {
-  const std::string who = "worker process " + std::to_string(worker.process);
-  for (size_t node = 0; node < graph_.nodes().size(); ++node) {
-    const auto& processes = seats_.process[node];
-    if (graph_.Reduces(static_cast<int>(node)) && processes.size() > 1 &&
-        std::find(processes.begin(), processes.end(), worker.process) != processes.end()) {
-      throw Error(ErrorCode::kUnavailable,
-                  who + " ended (" + reason + ") with a replica of " + graph_.nodes()[node].name +
-                      ", whose sums need all replicas; resume the run from its checkpoint");
-    }
-  }
-  const auto now = Clock::now();
-  worker.failures = now - worker.started > kLongLife ? 1 : worker.failures + 1;
-  if (worker.failures > kMostFailures || (!worker.welcomed && worker.failures > 2)) {
-    throw Error(ErrorCode::kUnavailable, who + " ended " + std::to_string(worker.failures) +
-                                             " times in a row, at last with " + reason);
-  }
-  LogWarn(who + " ended (" + reason + ") and is started again; its fragments begin anew");
-  perturbed_ = true;
-  ++worker.incarnation;
-  worker.welcomed = false;
-  worker.quiet_epoch = 0;
-  worker.snapshot_epoch = 0;
-  worker.backlog.clear();
-  worker.peer.clear();
-  worker.start_at = now + kFirstPause * (1 << std::min(worker.failures - 1, 6));
-  exchange_->OnRestarted(worker.process, worker.incarnation);
-  engine_->control().RenewPark();
-  for (Worker& other : workers_) {
-    if (&other == &worker) continue;
-    // Also to one that waits for its welcome: the news comes in its backlog, before what belongs to
-    // the new life.
-    Writer out = BeginMessage(MessageType::kRestarted);
-    out.Write(static_cast<uint16_t>(worker.process));
-    out.Write(static_cast<uint32_t>(worker.incarnation));
-    Send(other, out.Take());
-  }
-  hooks_.perturbed(worker.process, reason);
-}
-
-bool Workers::Quiet(uint64_t epoch) const {
-  return std::all_of(workers_.begin(), workers_.end(), [epoch](const Worker& worker) {
-    return worker.welcomed && worker.quiet_epoch == epoch;
-  });
-}
-
-bool Workers::TakeSnapshot(Cut* cut) {
-  const uint64_t epoch = engine_->control().park_epoch();
-  SendToAll([epoch] { return Short(MessageType::kTakeSnapshot, epoch); });
-  const auto missing = [epoch](const Worker& worker) { return worker.snapshot_epoch != epoch; };
-  while (std::any_of(workers_.begin(), workers_.end(), missing)) {
-    bell_->Clear();
-    Service();
-    if (engine_->control().park_epoch() != epoch) return false;
-    Wait(20);
-  }
-  engine_->SaveReplicas(cut);
-  for (const Worker& worker : workers_) {
-    for (const auto& [key, map] : worker.states) {
-      TensorMap& state = (*cut)[key];  // "runtime" comes in parts
-      for (const auto& [name, tensor] : map) state.Set(name, tensor);
-    }
-  }
-  for (size_t i = 0; i < engine_->edges().size(); ++i) {
-    const Engine::Edge& edge = engine_->edges()[i];
-    LinkContents contents = edge.writer_process == 0 ? edge.link->Contents()
-                                                     : workers_[edge.writer_process - 1].written[i];
-    if (edge.writer_process != edge.reader_process) {
-      const auto [read, uses] = edge.reader_process == 0
-                                    ? edge.link->ReadPosition()
-                                    : workers_[edge.reader_process - 1].read[i];
-      contents = Unread(std::move(contents), edge.newest_only, read, uses);
-    }
-    if (!contents.messages.empty()) (*cut)[edge.channel] = PackMessages(contents);
-  }
-  return true;
-}
-
-void Workers::OnSnapshot(Worker& worker, Reader& in) {
-  const auto epoch = in.Read<uint64_t>();
-  worker.states = ReadCut(in);
-  worker.written.assign(engine_->edges().size(), {});
-  worker.read.assign(engine_->edges().size(), {});
-  for (auto count = in.Read<uint32_t>(); count > 0; --count) {
-    const auto link = in.Read<uint32_t>();
-    if (link >= worker.written.size())
-      throw Error(ErrorCode::kCorrupt, "a snapshot of a link that does not exist");
-    LinkContents& contents = worker.written[link];
-    contents.first = in.Read<uint64_t>();
-    contents.uses = in.Read<int32_t>();
-    for (auto messages = in.Read<uint32_t>(); messages > 0; --messages)
-      contents.messages.push_back(ReadMessage(in));
-  }
-  for (auto count = in.Read<uint32_t>(); count > 0; --count) {
-    const auto link = in.Read<uint32_t>();
-    if (link >= worker.read.size())
-      throw Error(ErrorCode::kCorrupt, "a snapshot of a link that does not exist");
-    worker.read[link].first = in.Read<uint64_t>();
-    worker.read[link].second = in.Read<int32_t>();
-  }
-  worker.snapshot_epoch = epoch;
-}
-
-int64_t Workers::Steps() const {
-  int64_t steps = 0;
-  for (const Worker& worker : workers_) steps += worker.steps;
-  return steps;
-}
-
-void Workers::AskForReports() {
-  for (Worker& worker : workers_) worker.report.clear();
-  SendToAll([] { return BeginMessage(MessageType::kReport).Take(); });
-}
-
-bool Workers::AllReported() const {
-  return std::none_of(workers_.begin(), workers_.end(),
-                      [](const Worker& worker) { return worker.report.empty(); });
-}
-
-std::string Workers::Reports() const {
-  std::string text;
-  for (const Worker& worker : workers_) {
-    text += worker.report.empty()
-                ? "\n  worker process " + std::to_string(worker.process) + " does not answer"
-                : worker.report;
-  }
-  return text;
-}
-
-void Workers::Close() {
-  SendToAll([] { return BeginMessage(MessageType::kClose).Take(); });
-  const auto deadline = Clock::now() + kCloseTime;
-  std::string peer;
-  std::vector<uint8_t> frame;
-  while (true) {
-    bool running = false;
-    for (Worker& worker : workers_) {
-      if (worker.pid != 0 && !worker.welcomed) KillProcess(worker.pid);  // it cannot hear
-      if (worker.pid != 0 && EndOfProcess(worker.pid)) worker.pid = 0;
-      running |= worker.pid != 0;
-      worker.channel->Tick(Clock::now());
-    }
-    if (!running || Clock::now() > deadline) return;  // the destructor kills
-    while (socket_->Receive(&peer, &frame)) {
-      const auto header = OpenFrame(frame);
-      for (Worker& worker : workers_) {
-        if (header && header->session == worker.session) worker.channel->OnFrame(*header, frame);
-      }
-    }
-    Wait(5);
-  }
 }
 
 }  // namespace weft

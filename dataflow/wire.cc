@@ -123,6 +123,12 @@ Writer BeginMessage(MessageType type) {
   return out;
 }
 
+std::vector<uint8_t> ShortMessage(MessageType type, uint64_t number) {
+  Writer out = BeginMessage(type);
+  out.Write(number);
+  return out.Take();
+}
+
 void WriteTensor(Writer& out, const Tensor& tensor) {
   out.Write(static_cast<uint8_t>(tensor.dtype()));
   out.Write(static_cast<uint8_t>(tensor.layout()));

@@ -61,6 +61,8 @@ std::optional<FrameHeader> OpenFrame(std::span<const uint8_t> frame);
 
 // A message's bytes under construction, with room for a frame's header in front.
 Writer BeginMessage(MessageType type);
+// A whole message of a number.
+std::vector<uint8_t> ShortMessage(MessageType type, uint64_t number);
 
 void WriteTensor(Writer& out, const Tensor& tensor);
 Tensor ReadTensor(Reader& in);

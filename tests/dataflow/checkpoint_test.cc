@@ -11,6 +11,8 @@
 #include "base/check.h"
 #include "dataflow/runtime.h"
 #include "tests/dataflow/graphs.h"
+#include "tests/dataflow/loop.h"
+#include "tests/dataflow/relay.h"
 
 namespace weft::testing {
 namespace {

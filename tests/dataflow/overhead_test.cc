@@ -9,7 +9,6 @@
 #include <new>
 
 #include "dataflow/runtime.h"
-#include "tests/dataflow/graphs.h"
 
 namespace {
 std::atomic<int64_t> allocations{0};

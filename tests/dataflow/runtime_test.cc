@@ -10,6 +10,8 @@
 
 #include "base/check.h"
 #include "tests/dataflow/graphs.h"
+#include "tests/dataflow/loop.h"
+#include "tests/dataflow/relay.h"
 
 namespace weft::testing {
 namespace {

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "tests/dataflow/graphs.h"
+#include "tests/dataflow/loop.h"
+#include "tests/dataflow/relay.h"
 
 namespace weft::testing {
 
