@@ -50,8 +50,9 @@ Tensor ActionMap::operator()(const Tensor& policy) const {
 
 void ActionMap::Export(OnnxGraph& graph, const std::string& policy) const {
   std::string action = policy;
+  const Shape of_one = space_.shape();
   std::vector<int64_t> shape = {OnnxGraph::kBatch};
-  shape.insert(shape.end(), space_.shape().dims().begin(), space_.shape().dims().end());
+  shape.insert(shape.end(), of_one.dims().begin(), of_one.dims().end());
   if (const auto* box = space_.As<Box>()) {
     const auto size = static_cast<int64_t>(box->low.size());
     const std::string low = graph.Constant("action.low", Tensor::From<float>({size}, low_));

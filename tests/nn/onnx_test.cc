@@ -1,21 +1,16 @@
 #include "nn/onnx.h"
 
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <map>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/check.h"
-#include "base/file.h"
 #include "nn/distribution_head.h"
 #include "nn/network.h"
 #include "nn/running_statistics.h"
-#include "nn/safetensors.h"
 #include "tensor/ops.h"
+#include "tests/nn/onnx_runtime.h"
 
 namespace weft {
 namespace {
@@ -121,26 +116,6 @@ TEST(Onnx, NamesMustBeKnownAndNew) {
   EXPECT_THROW(graph.Output("y", "z", DType::kFloat32, {1}), Error);
 }
 
-// Runs the model in another program on the values' inputs and compares its outputs with theirs.
-// WEFT_PYTHON names a Python that has onnxruntime; python3 is tried otherwise.
-void ExpectOnnxRuntimeAgrees(const OnnxGraph& graph, const TensorMap& values, double tolerance) {
-  const char* python = std::getenv("WEFT_PYTHON");
-  const std::string base = testing::TempDir() + "weft_onnx_" + std::to_string(getpid()) + "_" +
-                           testing::UnitTest::GetInstance()->current_test_info()->name();
-  WriteFileAtomic(base + ".onnx", graph.ToBytes());
-  WriteSafetensors(base + ".safetensors", values);
-  const std::string script = std::string(WEFT_TEST_DATA) + "/onnx_check.py";
-  const std::string command = std::string(python ? python : "python3") + " " + script + " " + base +
-                              ".onnx " + base + ".safetensors " + std::to_string(tolerance);
-  const int result = std::system(command.c_str());
-  std::filesystem::remove(base + ".onnx");
-  std::filesystem::remove(base + ".safetensors");
-  ASSERT_TRUE(WIFEXITED(result)) << command;
-  const int status = WEXITSTATUS(result);
-  if (status == 77 || status == 127) GTEST_SKIP() << "no Python module onnxruntime";
-  EXPECT_EQ(status, 0);
-}
-
 DistributionSpec Spec(DistributionKind kind, std::vector<int64_t> sizes, bool state = false) {
   return {.kind = kind, .sizes = std::move(sizes), .state_dependent_std = state};
 }
@@ -183,7 +158,7 @@ TEST(Onnx, NormalisedPoliciesActInOnnxRuntimeAsHere) {
     graph.Output(name, head.ExportMode(graph, name + ".", h), spec.action_dtype(), shape);
     values.Set(name, head.Forward(features).Mode());
   }
-  ExpectOnnxRuntimeAgrees(graph, values, 1e-5);
+  ExpectOnnxRuntimeAgrees(graph.ToBytes(), values, 1e-5);
 }
 
 TEST(Onnx, PixelsGoThroughTheSameCnn) {
@@ -202,7 +177,7 @@ TEST(Onnx, PixelsGoThroughTheSameCnn) {
   TensorMap values;
   values.Set("pixels", pixels);
   values.Set("features", trunk.Forward(pixels));
-  ExpectOnnxRuntimeAgrees(graph, values, 1e-5);
+  ExpectOnnxRuntimeAgrees(graph.ToBytes(), values, 1e-5);
 }
 
 void ExpectRecurrentAgrees(const std::string& kind) {
@@ -232,7 +207,7 @@ void ExpectRecurrentAgrees(const std::string& kind) {
     graph.Output("next_cell", names.cell, DType::kFloat32, {OnnxGraph::kBatch, 6});
     values.Set("next_cell", state.cell);
   }
-  ExpectOnnxRuntimeAgrees(graph, values, 1e-5);
+  ExpectOnnxRuntimeAgrees(graph.ToBytes(), values, 1e-5);
 }
 
 TEST(Onnx, LstmStepsAgree) {
