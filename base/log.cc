@@ -123,7 +123,8 @@ struct ProgressLine::State {
     if (terminal) {
       // A line that wraps could not be redrawn in place.
       const size_t room = std::min(TerminalColumns() - 1, sizeof(console.progress) - 1);
-      line.resize(std::min(line.size(), room));
+      // What does not fit is left out whole.
+      if (line.size() > room) line.resize(std::min(line.rfind("  ", room), room));
       console.progress[last ? 0 : line.copy(console.progress, room)] = 0;
       line.insert(0, kEraseLine);
     }

@@ -137,6 +137,7 @@ TEST(ProgressLine, IsRedrawnInPlaceOnATerminalBelowTextThatIsLogged) {
   if (text.empty()) GTEST_SKIP() << "the system has no pseudo-terminals (/dev/pts)";
   EXPECT_THAT(text, StartsWith("\r\x1b[Krun  0/100"));
   EXPECT_THAT(text, ContainsRegex("\r.\\[K *[0-9.]+s info  a checkpoint\r\nrun  10/100"));
+  EXPECT_THAT(text, Not(HasSubstr("a_very")));
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);  // the text and the end
   for (size_t at = 0; (at = text.find("\r\x1b[Krun", at)) != std::string::npos; ++at) {
     const size_t end = text.find('\r', at + 1);
