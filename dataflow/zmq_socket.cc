@@ -27,6 +27,10 @@ struct ZmqSocket::Sockets {
     socket.set(zmq::sockopt::ipv6, 0);
     if (routes) {
       socket.set(zmq::sockopt::router_mandatory, 1);
+      // With a domain set, peers of ZMTP 1 and 2 are refused. Their handshake may abort the
+      // process: libzmq 4.3.4 asserts that it can store the peer's identity, which fails while the
+      // socket closes.
+      socket.set(zmq::sockopt::zap_domain, "weft");
     } else {
       socket.set(zmq::sockopt::immediate, 1);
       socket.set(zmq::sockopt::reconnect_ivl, 20);

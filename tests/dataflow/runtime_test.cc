@@ -109,6 +109,40 @@ TEST(Runtime, ReduceSumsInReplicaOrder) {
   }
 }
 
+TEST(Runtime, AllReduceOfUnequalShapesOrWithoutAnEdgeIsAnError) {
+  class Uneven final : public Fragment {
+   public:
+    explicit Uneven(int64_t size) : size_(size) {}
+    PortSet Needs() const override { return {}; }
+    void Step(Ports& ports) override {
+      std::vector<Tensor> tensors = {Tensor::Zeros(Shape{size_})};
+      ports.AllReduce(tensors);
+    }
+
+   private:
+    const int64_t size_;
+  };
+  for (const bool joined : {true, false}) {
+    FragmentGraph graph;
+    graph.Add("uneven", 2, {.ports = {}, .make = [](const Replica& replica) {
+                              return std::make_unique<Uneven>(2 + replica.index);
+                            }});
+    if (joined) graph.Connect("uneven.sum", "uneven.sum", Reduce());
+    for (const int runners : {1, 2}) {
+      try {
+        weft::Run(graph, Scatter(graph, runners, 1, 5), {});
+        FAIL() << "nothing was thrown";
+      } catch (const Error& error) {
+        EXPECT_THAT(
+            error.message(),
+            HasSubstr(joined
+                          ? "AllReduce: tensor 0 is F32 [2] in uneven[0] and F32 [3] in uneven[1]"
+                          : "AllReduce needs a Reduce edge"));
+      }
+    }
+  }
+}
+
 TEST(Runtime, MergeDeliversEveryMessageOnce) {
   // The judge's number depends on arrival order; the count and the sum of steps do not.
   for (const int writers : {1, 3, 5}) {
