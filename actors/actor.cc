@@ -19,7 +19,8 @@ Actor::Actor(const Replica& replica, const ActorOptions& options, std::unique_pt
       statistics_(rows_) {
   WEFT_CHECK_EQ(rows_ * replica.count, options.rows) << "environment rows over the actors";
   for (int64_t row = 0; row < rows_; ++row) {
-    rngs_.emplace_back(options.seed, Purpose::kAction, replica.index * rows_ + row);
+    rngs_.emplace_back(SeedOf(options.seed, replica.incarnation), Purpose::kAction,
+                       replica.index * rows_ + row);
   }
 }
 

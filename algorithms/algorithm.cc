@@ -97,8 +97,8 @@ void Algorithm::AddEvaluator(FragmentGraph& graph) const {
             {.ports = Evaluator::Ports(), .make = [this, options](const Replica& replica) {
                return std::make_unique<Evaluator>(replica, environment, Agents(), options);
              }});
-  graph.Connect("learner.snapshot", "evaluator.snapshot", Rows());
-  if (StopsAtReturn()) graph.Connect("evaluator.result", "learner.evaluation", Rows());
+  graph.Connect("learner.snapshot", "evaluator.snapshot", Broadcast());
+  if (StopsAtReturn()) graph.Connect("evaluator.result", "learner.evaluation", Broadcast());
 }
 
 Registry<AlgorithmEntry>& Algorithms() {

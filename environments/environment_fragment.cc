@@ -80,7 +80,7 @@ FragmentFactory EnvironmentFragment(const EnvironmentConfig& config, uint64_t se
         return std::make_unique<BatchFragment>(
             MakeBatchEnvironment(config, {.rows = rows,
                                           .first_row = replica.index * rows,
-                                          .seed = seed,
+                                          .seed = SeedOf(seed, replica.incarnation),
                                           .purpose = purpose,
                                           .pool = replica.context.pool}));
       }};

@@ -56,6 +56,7 @@ struct CommandLine {
 
   CommandLine() {
     app.set_version_flag("--version", fmt::format("weft {} ({})", kVersion, kGitHash));
+    app.name("weft");
     app.require_subcommand(1);
     app.fallthrough();
     AddRuns();

@@ -193,6 +193,8 @@ int Train(const TrainOptions& options) {
   for (const auto& assignment : options.overrides) source.Override(assignment);
   const auto algorithm = LoadAlgorithm(source);
   algorithm->init_from = ResolvePolicy(algorithm->init_from);
+  algorithm->actors =
+      algorithm->ActorReplicas();  // a run keeps its number of actors when it is resumed elsewhere
   {
     FragmentGraph graph;  // impossible combinations stop here, before anything is written
     algorithm->Build(graph);

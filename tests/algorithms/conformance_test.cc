@@ -67,6 +67,20 @@ TEST_P(AlgorithmConformance, EveryCheckpointResumesToTheSameHash) {
       << "resumed on threads";
 }
 
+// Two learners, each on half of every minibatch, joined by Reduce.
+TEST(PpoLearners, SumTheirGradientsToOneHashInEveryPlacement) {
+  const auto run = [](const std::vector<std::string>& placement) {
+    std::vector<std::string> overrides = {"learners=2", "actors=2"};
+    overrides.insert(overrides.end(), placement.begin(), placement.end());
+    const auto algorithm = AlgorithmFrom(ShortRun("ppo"), overrides);
+    return RunAlgorithm(*algorithm).hash;
+  };
+  const uint64_t serial = run({});
+  EXPECT_EQ(run({"placement=threads", "threads=2"}), serial);
+  EXPECT_EQ(run({"placement=data_parallel", "processes=2"}), serial);
+  EXPECT_EQ(run({"placement=split_actors", "processes=2"}), serial);
+}
+
 TEST_P(AlgorithmConformance, SeedsDiffer) {
   EXPECT_NE(RunWith({"seed=4"}).hash, RunWith({}).hash);
 }
