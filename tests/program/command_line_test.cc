@@ -55,6 +55,9 @@ struct Mistake {
   const char* arguments;
   const char* says;
 };
+void PrintTo(const Mistake& mistake, std::ostream* out) {
+  *out << mistake.arguments;
+}
 
 class BadConfig : public testing::TestWithParam<Mistake> {};
 
