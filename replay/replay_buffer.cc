@@ -254,8 +254,8 @@ TensorMap ReplayBuffer::Save() const {
 void ReplayBuffer::Load(const TensorMap& state) {
   const auto counters = SavedTensor(state, "counters", {4}, DType::kInt64).data<int64_t>();
   const auto random = SavedTensor(state, "rng", {3}, DType::kInt64).data<int64_t>();
-  const Tensor& free = SavedTensor(state, "free", {state.At("free").elements()}, DType::kInt64);
-  const Tensor& times =
+  const Tensor free = SavedTensor(state, "free", {state.At("free").elements()}, DType::kInt64);
+  const Tensor times =
       SavedTensor(state, "times", {static_cast<int64_t>(times_.size())}, DType::kInt64);
   rows_.Load(state.Extract("rows"));
   sampler_->Load(state.Extract("sampler"));

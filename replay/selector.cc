@@ -128,9 +128,8 @@ class FifoSelector final : public Selector {
   }
   void Load(const TensorMap& state) override {
     *this = FifoSelector(static_cast<int64_t>(end_));
-    const Tensor& order = state.At("order");
-    for (const int64_t slot :
-         SavedTensor(state, "order", {order.elements()}, DType::kInt64).data<int64_t>()) {
+    const Tensor order = SavedTensor(state, "order", {state.At("order").elements()}, DType::kInt64);
+    for (const int64_t slot : order.data<int64_t>()) {
       WEFT_CHECK(slot >= 0 && slot < static_cast<int64_t>(end_)) << "saved slot " << slot;
       Insert(slot);
     }
@@ -190,7 +189,7 @@ class PrioritisedSelector final : public Selector {
     return state;
   }
   void Load(const TensorMap& state) override {
-    const Tensor& priorities = SavedTensor(state, "priorities", {tree_.leaves()}, DType::kFloat64);
+    const Tensor priorities = SavedTensor(state, "priorities", {tree_.leaves()}, DType::kFloat64);
     const auto values = priorities.data<double>();
     tree_.Load(priorities);
     size_ = std::count_if(values.begin(), values.end(), [](double value) { return value > 0; });

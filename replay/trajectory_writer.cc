@@ -209,7 +209,7 @@ void TrajectoryWriter::Load(const TensorMap& state) {
                                      {"ring", &ring_}}) {
     tensor->CopyFrom(SavedTensor(state, name, tensor->shape(), tensor->dtype()));
   }
-  const Tensor& unneeded =
+  const Tensor unneeded =
       SavedTensor(state, "unneeded", {state.At("unneeded").elements()}, DType::kInt64);
   unneeded_.assign(unneeded.data<int64_t>().begin(), unneeded.data<int64_t>().end());
   steps_ = SavedTensor(state, "steps", {}, DType::kInt64).data<int64_t>()[0];
