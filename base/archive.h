@@ -1,5 +1,6 @@
-// Exact state as bytes: a Writer appends plain values, a Reader takes them back in the same order and throws
-// Error(kCorrupt) when the bytes run out. Used for states that are not tensors (an environment's clock, its Rng).
+// Exact state as bytes: a Writer appends plain values, a Reader takes them back in the same order
+// and throws Error(kCorrupt) when the bytes run out. Used for states that are not tensors (an
+// environment's clock, its Rng).
 #pragma once
 
 #include <cstdint>
@@ -17,12 +18,10 @@ namespace weft {
 class Writer {
  public:
   template <class T>
-    requires std::is_trivially_copyable_v<T>
-  void Write(const T& value) {
-    Append(&value, sizeof(T));
-  }
+  requires std::is_trivially_copyable_v<T>
+  void Write(const T& value) { Append(&value, sizeof(T)); }
   template <class T>
-    requires std::is_trivially_copyable_v<T>
+  requires std::is_trivially_copyable_v<T>
   void Write(std::span<const T> values) {
     Write<uint64_t>(values.size());
     Append(values.data(), values.size_bytes());
@@ -30,7 +29,9 @@ class Writer {
   void Write(const std::string& text) { Write(std::span<const char>(text)); }
 
   // Bytes as they are, without their number.
-  void Append(std::span<const uint8_t> bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
+  void Append(std::span<const uint8_t> bytes) {
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  }
 
   const std::vector<uint8_t>& bytes() const { return bytes_; }
   std::vector<uint8_t> Take() { return std::move(bytes_); }
@@ -51,15 +52,13 @@ class Reader {
   explicit Reader(std::span<const uint8_t> bytes) : bytes_(bytes) {}
 
   template <class T>
-    requires std::is_trivially_copyable_v<T>
-  T Read() {
+  requires std::is_trivially_copyable_v<T> T Read() {
     T value;
     std::memcpy(&value, Take(sizeof(T)).data(), sizeof(T));
     return value;
   }
   template <class T>
-    requires std::is_trivially_copyable_v<T>
-  std::vector<T> ReadVector() {
+  requires std::is_trivially_copyable_v<T> std::vector<T> ReadVector() {
     const auto count = Read<uint64_t>();
     if (count > bytes_.size() / sizeof(T)) Fail();
     std::vector<T> values(count);
@@ -82,7 +81,8 @@ class Reader {
 
  private:
   [[noreturn]] static void Fail() {
-    throw Error(ErrorCode::kCorrupt, "the bytes end too early: they were written by another version");
+    throw Error(ErrorCode::kCorrupt,
+                "the bytes end too early: they were written by another version");
   }
 
   std::span<const uint8_t> bytes_;

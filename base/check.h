@@ -1,4 +1,5 @@
-// Errors: one exception type that carries a code and the places it passed through, and the WEFT_CHECK macros.
+// Errors: one exception type that carries a code and the places it passed through, and the
+// WEFT_CHECK macros.
 #pragma once
 
 #include <exception>
@@ -87,13 +88,13 @@ std::string FailedComparison(Compare compare, const char* expression, const A& a
   } else                      \
     ::weft::internal::Raise{} & ::weft::internal::CheckMessage(__FILE__, __LINE__, #condition)
 
-#define WEFT_CHECK_COMPARE_(a, b, op)                                                         \
-  if (const std::string weft_failure = ::weft::internal::FailedComparison(                    \
-          [](const auto& weft_a, const auto& weft_b) { return weft_a op weft_b; },            \
-          #a " " #op " " #b, a, b);                                                           \
-      weft_failure.empty()) [[likely]] {                                                      \
-  } else                                                                                      \
-    ::weft::internal::Raise{} &                                                               \
+#define WEFT_CHECK_COMPARE_(a, b, op)                                              \
+  if (const std::string weft_failure = ::weft::internal::FailedComparison(         \
+          [](const auto& weft_a, const auto& weft_b) { return weft_a op weft_b; }, \
+          #a " " #op " " #b, a, b);                                                \
+      weft_failure.empty()) [[likely]] {                                           \
+  } else                                                                           \
+    ::weft::internal::Raise{} &                                                    \
         ::weft::internal::CheckMessage(__FILE__, __LINE__, weft_failure.c_str())
 
 #define WEFT_CHECK_EQ(a, b) WEFT_CHECK_COMPARE_(a, b, ==)

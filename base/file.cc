@@ -275,7 +275,9 @@ std::string AppendFile::Append(std::string_view record) {
   return reason;
 }
 
-std::string AppendFile::Sync() { return ::fdatasync(descriptor_) == 0 ? "" : Reason(errno); }
+std::string AppendFile::Sync() {
+  return ::fdatasync(descriptor_) == 0 ? "" : Reason(errno);
+}
 
 MappedFile::MappedFile(const std::string& path) {
   const OpenFile file(path);

@@ -43,8 +43,8 @@ constexpr std::array<uint32_t, 4> Philox(std::array<uint32_t, 4> counter,
 
 // One stream. A value of 48 bytes, copied freely; not thread-safe. Draw number p of a stream is
 // word p % 4 of the Philox block with counter (p / 4, stream) and key seed.
-// The seed of what was started again after a crash, so that it does not live through the same numbers twice; the first
-// incarnation is 0 and keeps the run's seed.
+// The seed of what was started again after a crash, so that it does not live through the same
+// numbers twice; the first incarnation is 0 and keeps the run's seed.
 constexpr uint64_t SeedOf(uint64_t seed, int incarnation) {
   return seed + static_cast<uint64_t>(incarnation) * 0x9E3779B97F4A7C15u;
 }

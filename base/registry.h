@@ -11,8 +11,9 @@
 
 namespace weft {
 
-// One registry per kind of thing; T is the entry (a factory and its facts). Entries are added before main and only read
-// afterwards, so reading needs no lock. Iteration is in the order of names.
+// One registry per kind of thing; T is the entry (a factory and its facts). Entries are added
+// before main and only read afterwards, so reading needs no lock. Iteration is in the order of
+// names.
 template <class T>
 class Registry {
  public:
@@ -31,8 +32,8 @@ class Registry {
   // Throws Error(kConfig) with the nearest registered name when there is none.
   const T& At(std::string_view name) const {
     if (const T* entry = Find(name)) return *entry;
-    throw Error(ErrorCode::kConfig, "there is no " + std::string(kind_) + " \"" + std::string(name) + "\"" +
-                                        DidYouMean(name, Names()));
+    throw Error(ErrorCode::kConfig, "there is no " + std::string(kind_) + " \"" +
+                                        std::string(name) + "\"" + DidYouMean(name, Names()));
   }
   std::vector<std::string> Names() const {
     std::vector<std::string> names;

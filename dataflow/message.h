@@ -7,8 +7,8 @@
 
 namespace weft {
 
-// body is shared by handle inside a process: a reader never writes into it. version is the writer's business (the version
-// of parameters, the number of a rollout).
+// body is shared by handle inside a process: a reader never writes into it. version is the writer's
+// business (the version of parameters, the number of a rollout).
 struct Message {
   TensorMap body;
   int64_t version = 0;

@@ -21,7 +21,8 @@ struct TimeStep {
   Tensor type;            // u8 [N], StepType
   Tensor episode_id;      // i64 [N]; counts the episodes of the row from 0
 
-  // All of it as one map of handles: the observation leaves by name, then reward, discount, type and episode_id.
+  // All of it as one map of handles: the observation leaves by name, then reward, discount, type
+  // and episode_id.
   TensorMap Leaves() const;
 };
 

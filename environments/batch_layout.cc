@@ -1,7 +1,7 @@
 #include "environments/batch_layout.h"
 
-#include <array>
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "base/check.h"
@@ -44,7 +44,8 @@ DType BatchDType(DType leaf) {
 }  // namespace
 
 TensorMap TimeStep::Leaves() const {
-  static const auto& names = *new std::array<TensorName, 4>{"reward", "discount", "type", "episode_id"};
+  static const auto& names =
+      *new std::array<TensorName, 4>{"reward", "discount", "type", "episode_id"};
   TensorMap leaves;
   leaves.Reserve(observation.size() + names.size());
   for (const auto& [name, leaf] : observation) leaves.Set(name, leaf);

@@ -102,7 +102,9 @@ void EnvironmentConfig::Check() const {
   }
 }
 
-EnvironmentSpec EnvironmentConfig::Spec() const { return MakeBatchEnvironment(*this, {})->spec(); }
+EnvironmentSpec EnvironmentConfig::Spec() const {
+  return MakeBatchEnvironment(*this, {})->spec();
+}
 
 std::string EnvironmentConfig::FileName() const {
   std::string name = id;

@@ -242,7 +242,7 @@ void GradientRules::EmitBinary(const Node& node, int32_t d_y) {
   const auto inputs = record_.InputsOf(node);
   const auto op = static_cast<Binary>(node.kind);
   const bool linear = op == Binary::kAdd || op == Binary::kSubtract;
-  const bool equal = node.broadcast == Broadcast::kNone;
+  const bool equal = node.broadcast == Broadcasting::kNone;
   // Sums and differences read no operand; d_y stands in for both.
   GradientStep step{
       .kind = equal ? StepKind::kBinary : StepKind::kBroadcast,

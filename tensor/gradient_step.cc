@@ -42,7 +42,7 @@ class Operands {
   const Tile& tile_;
 };
 
-void AddInto(const Context& context, Broadcast broadcast, int64_t rows, int64_t columns,
+void AddInto(const Context& context, Broadcasting broadcast, int64_t rows, int64_t columns,
              const float* x, float* y) {
   kernels::BinaryForward(context, Binary::kAdd, broadcast, rows, columns, y, x, y);
 }
@@ -83,7 +83,7 @@ void RunMask(const GradientStep& step, const Operands& at, int64_t count) {
 void RunFill(const Context& context, const GradientStep& step, const Operands& at) {
   const float value = at.In(0)[0] / static_cast<float>(step.dims[1]);
   if (at.Accumulates(0)) {
-    AddInto(context, Broadcast::kScalar, 1, step.dims[0], &value, at.Out(0));
+    AddInto(context, Broadcasting::kScalar, 1, step.dims[0], &value, at.Out(0));
   } else {
     std::fill_n(at.Out(0), step.dims[0], value);
   }
@@ -92,7 +92,7 @@ void RunFill(const Context& context, const GradientStep& step, const Operands& a
 void RunRepeat(const Context& context, const GradientStep& step, const Operands& at) {
   const int64_t rows = step.dims[0], columns = step.dims[1];
   if (at.Accumulates(0)) {
-    AddInto(context, Broadcast::kColumn, rows, columns, at.In(0), at.Out(0));
+    AddInto(context, Broadcasting::kColumn, rows, columns, at.In(0), at.Out(0));
     return;
   }
   for (int64_t row = 0; row < rows; ++row)
@@ -128,7 +128,7 @@ void RunStep(const Context& context, const GradientStep& step, const TapeRecord&
       std::copy_n(at.In(0), count, at.Out(0));
       break;
     case StepKind::kAdd:
-      AddInto(context, Broadcast::kNone, 1, count, at.In(0), at.Out(0));
+      AddInto(context, Broadcasting::kNone, 1, count, at.In(0), at.Out(0));
       break;
     case StepKind::kScale:
       kernels::Affine(context, count, record.numbers(step.node)[0], 0, at.In(0), at.Out(0));
@@ -150,9 +150,9 @@ void RunStep(const Context& context, const GradientStep& step, const TapeRecord&
       RunMask(step, at, count);
       break;
     case StepKind::kBinary:
-      kernels::BinaryGradient(context, static_cast<Binary>(step.detail), Broadcast::kNone, 1, count,
-                              at.In(0), at.In(1), at.In(2), add, at.Out(0), at.Accumulates(1),
-                              at.Out(1));
+      kernels::BinaryGradient(context, static_cast<Binary>(step.detail), Broadcasting::kNone, 1,
+                              count, at.In(0), at.In(1), at.In(2), add, at.Out(0),
+                              at.Accumulates(1), at.Out(1));
       break;
     case StepKind::kBroadcast:
       kernels::BinaryGradient(context, static_cast<Binary>(step.detail), step.broadcast, dims[0],

@@ -56,7 +56,7 @@ constexpr bool IsSaved(int32_t operand) {
 struct GradientStep {
   StepKind kind;
   uint8_t detail = 0;  // Activation, Unary, Binary or the truth of a mask
-  Broadcast broadcast = Broadcast::kNone;
+  Broadcasting broadcast = Broadcasting::kNone;
   std::array<bool, 3> accumulate{};  // add to the output in place of writing it
   int32_t node = 0;                  // whose numbers and kernel shape are read
   std::array<int32_t, 5> in = {kNoOperand, kNoOperand, kNoOperand, kNoOperand, kNoOperand};

@@ -37,7 +37,7 @@ enum class Unary : uint8_t {
 enum class Binary : uint8_t { kAdd, kSubtract, kMultiply, kDivide, kMinimum, kMaximum };
 
 // How the second operand of a binary kernel meets the first, an array of `rows` x `columns`.
-enum class Broadcast : uint8_t {
+enum class Broadcasting : uint8_t {
   kNone,    // same size
   kScalar,  // one element
   kRow,     // [columns], the same for every row
@@ -83,12 +83,12 @@ void UnaryGradient(const Context& context, Unary op, int64_t count, const float*
                    const float* d_y, bool accumulate, float* d_x);
 
 // y = a op b; y may be a or b when sizes agree.
-void BinaryForward(const Context& context, Binary op, enum Broadcast broadcast, int64_t rows,
+void BinaryForward(const Context& context, Binary op, Broadcasting broadcast, int64_t rows,
                    int64_t columns, const float* a, const float* b, float* y);
 // Gradients of both operands, each may be null; d_b has the size of b (sums over what was
 // broadcast, fixed order). minimum and maximum give the gradient to a where a wins or ties by half
 // each (torch).
-void BinaryGradient(const Context& context, Binary op, enum Broadcast broadcast, int64_t rows,
+void BinaryGradient(const Context& context, Binary op, Broadcasting broadcast, int64_t rows,
                     int64_t columns, const float* a, const float* b, const float* d_y,
                     bool accumulate_a, float* d_a, bool accumulate_b, float* d_b);
 

@@ -22,26 +22,26 @@ double CostOf(Unary op) {
 }
 
 // The one-row and one-column cases are those of plainer loops.
-Broadcast Plainest(Broadcast broadcast, int64_t rows, int64_t columns) {
-  if (broadcast == Broadcast::kRow && rows == 1) return Broadcast::kNone;
-  if (broadcast == Broadcast::kColumn && columns == 1) return Broadcast::kNone;
-  if (broadcast == Broadcast::kRow && columns == 1) return Broadcast::kScalar;
-  if (broadcast == Broadcast::kColumn && rows == 1) return Broadcast::kScalar;
+Broadcasting Plainest(Broadcasting broadcast, int64_t rows, int64_t columns) {
+  if (broadcast == Broadcasting::kRow && rows == 1) return Broadcasting::kNone;
+  if (broadcast == Broadcasting::kColumn && columns == 1) return Broadcasting::kNone;
+  if (broadcast == Broadcasting::kRow && columns == 1) return Broadcasting::kScalar;
+  if (broadcast == Broadcasting::kColumn && rows == 1) return Broadcasting::kScalar;
   return broadcast;
 }
 
 // function(first element of a, first element of b, rows, columns) on shares of a binary operation.
 template <class F>
-void SplitPairs(const Context& context, Broadcast broadcast, int64_t rows, int64_t columns,
+void SplitPairs(const Context& context, Broadcasting broadcast, int64_t rows, int64_t columns,
                 F&& function) {
-  if (broadcast == Broadcast::kNone || broadcast == Broadcast::kScalar) {
+  if (broadcast == Broadcasting::kNone || broadcast == Broadcasting::kScalar) {
     SplitElements(context, rows * columns, kStreamCost, [&](int64_t begin, int64_t end) {
-      function(begin, broadcast == Broadcast::kNone ? begin : 0, 1, end - begin);
+      function(begin, broadcast == Broadcasting::kNone ? begin : 0, 1, end - begin);
     });
     return;
   }
   SplitRows(context, rows, columns, kStreamCost, [&](int64_t begin, int64_t end) {
-    function(begin * columns, broadcast == Broadcast::kColumn ? begin : 0, end - begin, columns);
+    function(begin * columns, broadcast == Broadcasting::kColumn ? begin : 0, end - begin, columns);
   });
 }
 
@@ -105,10 +105,10 @@ void UnaryGradient(const Context& context, Unary op, int64_t count, const float*
   });
 }
 
-void BinaryForward(const Context& context, Binary op, Broadcast broadcast, int64_t rows,
+void BinaryForward(const Context& context, Binary op, Broadcasting broadcast, int64_t rows,
                    int64_t columns, const float* a, const float* b, float* y) {
   const KernelTable& table = TableOf(context);
-  const Broadcast plain = Plainest(broadcast, rows, columns);
+  const Broadcasting plain = Plainest(broadcast, rows, columns);
   SplitPairs(context, plain, rows, columns,
              [&](int64_t first, int64_t partner, int64_t share_rows, int64_t share_columns) {
                table.binary(op, plain, share_rows, share_columns, a + first, b + partner,
@@ -116,11 +116,11 @@ void BinaryForward(const Context& context, Binary op, Broadcast broadcast, int64
              });
 }
 
-void BinaryGradient(const Context& context, Binary op, Broadcast broadcast, int64_t rows,
+void BinaryGradient(const Context& context, Binary op, Broadcasting broadcast, int64_t rows,
                     int64_t columns, const float* a, const float* b, const float* d_y,
                     bool accumulate_a, float* d_a, bool accumulate_b, float* d_b) {
   const KernelTable& table = TableOf(context);
-  const Broadcast plain = Plainest(broadcast, rows, columns);
+  const Broadcasting plain = Plainest(broadcast, rows, columns);
   if (d_a != nullptr) {
     SplitPairs(context, plain, rows, columns,
                [&](int64_t first, int64_t partner, int64_t share_rows, int64_t share_columns) {
@@ -147,25 +147,25 @@ void BinaryGradient(const Context& context, Binary op, Broadcast broadcast, int6
                       .d_y = d_y + first};
   };
   switch (broadcast) {
-    case Broadcast::kNone:
+    case Broadcasting::kNone:
       SplitElements(context, rows * columns, kStreamCost, [&](int64_t begin, int64_t end) {
         table.binary_gradient_second(share(begin, begin, 1, end - begin), accumulate_b,
                                      d_b + begin);
       });
       return;
-    case Broadcast::kScalar: {
+    case Broadcasting::kScalar: {
       const float sum = SplitSum<float>(context, rows * columns, [&](int64_t begin, int64_t end) {
         return table.binary_gradient_sum(share(begin, 0, 1, end - begin));
       });
       *d_b = accumulate_b ? *d_b + sum : sum;
       return;
     }
-    case Broadcast::kRow:
+    case Broadcasting::kRow:
       SplitColumns(context, rows, columns, [&](int64_t begin, int64_t end) {
         table.binary_gradient_sum_rows(share(0, 0, rows, columns), begin, end, accumulate_b, d_b);
       });
       return;
-    case Broadcast::kColumn:
+    case Broadcasting::kColumn:
       SplitRows(context, rows, columns, kStreamCost, [&](int64_t begin, int64_t end) {
         table.binary_gradient_sum_last(share(begin * columns, begin, end - begin, columns),
                                        accumulate_b, d_b + begin);

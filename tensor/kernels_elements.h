@@ -42,19 +42,19 @@ struct Elements {
 
   // body(access, index into a, partner) for every vector of a and what meets it.
   template <class F>
-  [[gnu::always_inline]] static void EachPair(Broadcast broadcast, int64_t rows, int64_t columns,
+  [[gnu::always_inline]] static void EachPair(Broadcasting broadcast, int64_t rows, int64_t columns,
                                               const float* b, F&& body) {
-    if (broadcast == Broadcast::kNone) {
+    if (broadcast == Broadcasting::kNone) {
       L::Each(rows * columns, [&](auto at, int64_t i) { body(at, i, at.Load(b + i)); });
       return;
     }
-    if (broadcast == Broadcast::kScalar) {
+    if (broadcast == Broadcasting::kScalar) {
       const Float partner = S::Set(*b);
       L::Each(rows * columns, [&](auto at, int64_t i) { body(at, i, partner); });
       return;
     }
     for (int64_t row = 0; row < rows; ++row) {
-      const bool whole_row = broadcast == Broadcast::kRow;
+      const bool whole_row = broadcast == Broadcasting::kRow;
       const Float same = S::Set(whole_row ? 0.0f : b[row]);
       L::Each(columns, [&](auto at, int64_t i) {
         body(at, row * columns + i, whole_row ? at.Load(b + i) : same);
@@ -62,8 +62,8 @@ struct Elements {
     }
   }
 
-  static void Combine(Binary op, Broadcast broadcast, int64_t rows, int64_t columns, const float* a,
-                      const float* b, float* y) {
+  static void Combine(Binary op, Broadcasting broadcast, int64_t rows, int64_t columns,
+                      const float* a, const float* b, float* y) {
     Switch(op, [&]<Binary kOp>() {
       EachPair(broadcast, rows, columns, b, [&](auto at, int64_t i, Float partner) {
         at.Store(y + i, P::template Combine<kOp>(at.Load(a + i), partner));

@@ -32,7 +32,7 @@ struct WeightGradientWork {
 // The second operand of a binary gradient, to be summed over what was broadcast.
 struct BinaryWork {
   Binary op;
-  Broadcast broadcast;
+  Broadcasting broadcast;
   int64_t rows, columns;
   const float* a;
   const float* b;
@@ -55,7 +55,7 @@ struct KernelTable {
   void (*unary)(Unary op, int64_t count, const float* x, float* y);
   void (*unary_gradient)(Unary op, int64_t count, const float* x, const float* y, const float* d_y,
                          bool accumulate, float* d_x);
-  void (*binary)(Binary op, Broadcast broadcast, int64_t rows, int64_t columns, const float* a,
+  void (*binary)(Binary op, Broadcasting broadcast, int64_t rows, int64_t columns, const float* a,
                  const float* b, float* y);
   // The gradient of the first operand; that of the second where nothing was broadcast.
   void (*binary_gradient_first)(const BinaryWork& work, bool accumulate, float* d_a);

@@ -41,14 +41,14 @@ using ops::Fail;
 using ops::Record;
 
 // How b meets a, or a failure that names both.
-Broadcast BroadcastOf(const char* op, const Tensor& a, const Tensor& b) {
-  if (a.shape() == b.shape()) return Broadcast::kNone;
-  if (b.elements() == 1) return Broadcast::kScalar;
+Broadcasting BroadcastOf(const char* op, const Tensor& a, const Tensor& b) {
+  if (a.shape() == b.shape()) return Broadcasting::kNone;
+  if (b.elements() == 1) return Broadcasting::kScalar;
   const auto from = a.shape().dims(), to = b.shape().dims();
-  if (to.size() == 1 && !from.empty() && to.back() == from.back()) return Broadcast::kRow;
+  if (to.size() == 1 && !from.empty() && to.back() == from.back()) return Broadcasting::kRow;
   if (to.size() == from.size() && to.back() == 1 &&
       std::equal(from.begin(), from.end() - 1, to.begin())) {
-    return Broadcast::kColumn;
+    return Broadcasting::kColumn;
   }
   Fail(op,
        "the second shape is neither the first, one element, its last dimension [A] nor its leading "
@@ -118,7 +118,8 @@ Tensor Apply(Binary op, const Tensor& a, const Tensor& b) {
   if (!ops::IsFloat(a) || !ops::IsFloat(b)) [[unlikely]]
     Fail(Name(node), "wants row-major F32 tensors", {&a, &b});
   node.broadcast = BroadcastOf(Name(node), a, b);
-  const bool flat = node.broadcast == Broadcast::kNone || node.broadcast == Broadcast::kScalar;
+  const bool flat =
+      node.broadcast == Broadcasting::kNone || node.broadcast == Broadcasting::kScalar;
   node.dims[0] = flat ? 1 : ops::Rows(a);
   node.dims[1] = flat ? a.elements() : ops::Columns(a);
   Tensor y = Tensor::Empty(a.shape());

@@ -25,10 +25,10 @@ void ActivationGradient(int64_t count, Activation activation, const float* h, co
 void UnaryForward(Unary op, int64_t count, const float* x, float* y);
 void UnaryGradient(Unary op, int64_t count, const float* x, const float* y, const float* d_y,
                    bool accumulate, float* d_x);
-void BinaryForward(Binary op, Broadcast broadcast, int64_t rows, int64_t columns, const float* a,
+void BinaryForward(Binary op, Broadcasting broadcast, int64_t rows, int64_t columns, const float* a,
                    const float* b, float* y);
-void BinaryGradient(Binary op, Broadcast broadcast, int64_t rows, int64_t columns, const float* a,
-                    const float* b, const float* d_y, bool accumulate_a, float* d_a,
+void BinaryGradient(Binary op, Broadcasting broadcast, int64_t rows, int64_t columns,
+                    const float* a, const float* b, const float* d_y, bool accumulate_a, float* d_a,
                     bool accumulate_b, float* d_b);
 void Affine(int64_t count, float scale, float shift, const float* x, float* y);
 void Clamp(int64_t count, float low, float high, const float* x, float* y);

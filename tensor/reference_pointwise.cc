@@ -13,15 +13,15 @@ using Element = kernels::Pointwise<kernels::Scalar>;
 using Optimise = kernels::Optimise<kernels::Scalar>;
 
 // Where the element of b lies that meets element `index` of a.
-int64_t PartnerOf(Broadcast broadcast, int64_t columns, int64_t index) {
+int64_t PartnerOf(Broadcasting broadcast, int64_t columns, int64_t index) {
   switch (broadcast) {
-    case Broadcast::kNone:
+    case Broadcasting::kNone:
       return index;
-    case Broadcast::kScalar:
+    case Broadcasting::kScalar:
       return 0;
-    case Broadcast::kRow:
+    case Broadcasting::kRow:
       return index % columns;
-    case Broadcast::kColumn:
+    case Broadcasting::kColumn:
       return index / columns;
   }
   return 0;
@@ -48,7 +48,7 @@ void UnaryGradient(Unary op, int64_t count, const float* x, const float* y, cons
   });
 }
 
-void BinaryForward(Binary op, Broadcast broadcast, int64_t rows, int64_t columns, const float* a,
+void BinaryForward(Binary op, Broadcasting broadcast, int64_t rows, int64_t columns, const float* a,
                    const float* b, float* y) {
   kernels::Switch(op, [&]<Binary kOp>() {
     for (int64_t i = 0; i < rows * columns; ++i) {
@@ -57,8 +57,8 @@ void BinaryForward(Binary op, Broadcast broadcast, int64_t rows, int64_t columns
   });
 }
 
-void BinaryGradient(Binary op, Broadcast broadcast, int64_t rows, int64_t columns, const float* a,
-                    const float* b, const float* d_y, bool accumulate_a, float* d_a,
+void BinaryGradient(Binary op, Broadcasting broadcast, int64_t rows, int64_t columns,
+                    const float* a, const float* b, const float* d_y, bool accumulate_a, float* d_a,
                     bool accumulate_b, float* d_b) {
   const int64_t count = rows * columns;
   std::vector<float> d_first(count), d_second(count);
@@ -72,16 +72,16 @@ void BinaryGradient(Binary op, Broadcast broadcast, int64_t rows, int64_t column
   for (int64_t i = 0; d_a && i < count; ++i) Put(accumulate_a, d_first[i], d_a + i);
   if (!d_b) return;
   switch (broadcast) {
-    case Broadcast::kNone:
+    case Broadcasting::kNone:
       for (int64_t i = 0; i < count; ++i) Put(accumulate_b, d_second[i], d_b + i);
       return;
-    case Broadcast::kScalar:
+    case Broadcasting::kScalar:
       Put(accumulate_b, SumAll(count, d_second.data()), d_b);
       return;
-    case Broadcast::kRow:
+    case Broadcasting::kRow:
       SumRows(rows, columns, d_second.data(), accumulate_b, d_b);
       return;
-    case Broadcast::kColumn:
+    case Broadcasting::kColumn:
       std::vector<float> sums(rows);
       SumLast(rows, columns, d_second.data(), sums.data());
       for (int64_t i = 0; i < rows; ++i) Put(accumulate_b, sums[i], d_b + i);

@@ -43,7 +43,7 @@ enum class Op : uint8_t {
 struct Node {
   Op op = Op::kParameter;
   uint8_t kind = 0;
-  Broadcast broadcast = Broadcast::kNone;
+  Broadcasting broadcast = Broadcasting::kNone;
   uint8_t outputs = 0;
   int32_t inputs = 0;
   int32_t first_input = 0;  // in TapeRecord::inputs

@@ -14,8 +14,7 @@ namespace {
 
 TEST(Network, ConfigIsReadAndItsChoicesAreClosed) {
   NetworkConfig config;
-  ConfigSource::Text("{hidden: [32], activation: relu, recurrent: gru, orthogonal: false}",
-                     "t")
+  ConfigSource::Text("{hidden: [32], activation: relu, recurrent: gru, orthogonal: false}", "t")
       .Parse(config);
   EXPECT_EQ(config.hidden, std::vector<int64_t>{32});
   EXPECT_EQ(config.hidden_activation(), Activation::kRelu);

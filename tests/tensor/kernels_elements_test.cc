@@ -18,8 +18,8 @@ constexpr Unary kUnary[] = {Unary::kNegate,  Unary::kExp, Unary::kLog,        Un
                             Unary::kSilu,    Unary::kSin, Unary::kReciprocal, Unary::kCos};
 constexpr Binary kBinary[] = {Binary::kAdd,    Binary::kSubtract, Binary::kMultiply,
                               Binary::kDivide, Binary::kMinimum,  Binary::kMaximum};
-constexpr Broadcast kBroadcasts[] = {Broadcast::kNone, Broadcast::kScalar, Broadcast::kRow,
-                                     Broadcast::kColumn};
+constexpr Broadcasting kBroadcasts[] = {Broadcasting::kNone, Broadcasting::kScalar,
+                                        Broadcasting::kRow, Broadcasting::kColumn};
 constexpr int64_t kCounts[] = {0, 1, 7, 8, 15, 16, 17, 33, 100, 5000, 70001};
 
 // Ordinary numbers of many sizes with the special ones strewn in.
@@ -81,11 +81,11 @@ INSTANTIATE_TEST_SUITE_P(Shapes, BinaryShapes,
 TEST_P(BinaryShapes, ForwardAndGradientsHaveTheBitsOfTheReference) {
   const auto [rows, columns] = GetParam();
   const int64_t count = rows * columns;
-  for (const Broadcast broadcast : kBroadcasts) {
-    const int64_t partners = broadcast == Broadcast::kNone     ? count
-                             : broadcast == Broadcast::kScalar ? 1
-                             : broadcast == Broadcast::kRow    ? columns
-                                                               : rows;
+  for (const Broadcasting broadcast : kBroadcasts) {
+    const int64_t partners = broadcast == Broadcasting::kNone     ? count
+                             : broadcast == Broadcasting::kScalar ? 1
+                             : broadcast == Broadcasting::kRow    ? columns
+                                                                  : rows;
     Numbers numbers(5);
     auto a = numbers.Vector(count), b = numbers.Vector(partners);
     for (int64_t i = 0; i < count; i += 3) a[i] = std::round(a[i] * 2) / 2;
@@ -123,8 +123,8 @@ TEST(Binary, MinimumAndMaximumKeepNotANumberFromEitherSide) {
   const float a[] = {NAN, 1.0f, 1.0f}, b[] = {1.0f, NAN, 2.0f};
   ForEveryContext([&](const Context& context) {
     float low[3], high[3];
-    kernels::BinaryForward(context, Binary::kMinimum, Broadcast::kNone, 1, 3, a, b, low);
-    kernels::BinaryForward(context, Binary::kMaximum, Broadcast::kNone, 1, 3, a, b, high);
+    kernels::BinaryForward(context, Binary::kMinimum, Broadcasting::kNone, 1, 3, a, b, low);
+    kernels::BinaryForward(context, Binary::kMaximum, Broadcasting::kNone, 1, 3, a, b, high);
     for (int i = 0; i < 2; ++i) EXPECT_TRUE(std::isnan(low[i]) && std::isnan(high[i]));
     EXPECT_EQ(low[2], 1.0f);
     EXPECT_EQ(high[2], 2.0f);

@@ -194,8 +194,8 @@ TEST(Gradients, OfBinaryOperationsAreThoseOfTheFormulas) {
     Vector in = Doubles(a);
     in.insert(in.end(), b.begin(), b.end());
     std::vector<float> d_in(in.size());
-    kernels::BinaryGradient({}, static_cast<Binary>(op), Broadcast::kRow, kRows, kColumns, a.data(),
-                            b.data(), d_y.data(), false, d_in.data(), false,
+    kernels::BinaryGradient({}, static_cast<Binary>(op), Broadcasting::kRow, kRows, kColumns,
+                            a.data(), b.data(), d_y.data(), false, d_in.data(), false,
                             d_in.data() + kRows * kColumns);
     ExpectNear(d_in, Differences(formula, in, Doubles(d_y)), "binary");
   }
@@ -205,7 +205,8 @@ TEST(Gradients, OfTiesInMinimumAndMaximumAreHalved) {
   const float a = 2, b = 2, d_y = 1;
   for (const Binary op : {Binary::kMinimum, Binary::kMaximum}) {
     float d_a = 0, d_b = 0;
-    kernels::BinaryGradient({}, op, Broadcast::kNone, 1, 1, &a, &b, &d_y, false, &d_a, false, &d_b);
+    kernels::BinaryGradient({}, op, Broadcasting::kNone, 1, 1, &a, &b, &d_y, false, &d_a, false,
+                            &d_b);
     EXPECT_EQ(d_a, 0.5f);
     EXPECT_EQ(d_b, 0.5f);
   }
