@@ -34,6 +34,7 @@ class Dqn final : public Algorithm {
   int64_t target_every = 10'000;
   double gamma = 0.99;
   double learning_rate = 1e-4;
+  std::string learning_rate_schedule = "constant";
   double initial_epsilon = 1.0, final_epsilon = 0.05, exploration_fraction = 0.1;
   double max_gradient_norm = 10;
   bool double_q = false, dueling = false;
@@ -54,6 +55,7 @@ class Dqn final : public Algorithm {
             Range::AtLeast(1));
     v.Field("gamma", gamma, "discount per step", Range::Between(0, 1));
     v.Field("learning_rate", learning_rate, "step size of the optimiser", Range::Positive());
+    v.Choice("learning_rate_schedule", learning_rate_schedule, Schedule::Names(), "over the run");
     v.Field("initial_epsilon", initial_epsilon, "share of random actions at first",
             Range::Between(0, 1));
     v.Field("final_epsilon", final_epsilon, "share of random actions later", Range::Between(0, 1));
@@ -164,7 +166,8 @@ class DqnLearner final : public Learner {
         optimizer_(config.optimizer, parameters_),
         tape_(Pointers(parameters_)),
         handles_(Handles(parameters_)),
-        snapshots_(parameters_) {}
+        snapshots_(parameters_),
+        learning_rate_(Schedule::Named(config.learning_rate_schedule, config.learning_rate)) {}
 
  protected:
   Learned Learn(const Message& message, weft::Ports& ports) override {
@@ -226,7 +229,7 @@ class DqnLearner final : public Learner {
     const Tensor q = online_.network.Forward(online_.input(batch, 1));  // [B, A]
     const Tensor error = TdError(q, batch.At("action"), target);        // [B]
     const Tensor loss = WeightedSum(HuberLoss(error), weight);          // []
-    const double norm = Minimise(tape_, loss, optimizer_, handles_, config_.learning_rate,
+    const double norm = Minimise(tape_, loss, optimizer_, handles_, learning_rate_.At(progress()),
                                  config_.max_gradient_norm, ports);
     if (ports.Connected(kPriority))
       ports.Write(kPriority, PriorityMessage(message, error.Detach()));
@@ -246,6 +249,7 @@ class DqnLearner final : public Learner {
   Tape tape_;
   std::vector<Tensor> handles_;
   SnapshotPool snapshots_;
+  const Schedule learning_rate_;
   int64_t copied_at_ = 0;  // environment steps at the last copy to the target network
   int64_t updates_ = 0;
 };
