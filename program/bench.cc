@@ -109,7 +109,7 @@ std::vector<Row> LearnRows() {
       {"sac_half_cheetah", "updates_per_second", 550, 296, "SBX, best of 284-296 (SB3 124)",
        [=] { return StepsPerSecond({config("sac_half_cheetah")}); }},
       {"dqn_cartpole_zoo", "steps_per_second", 13'000, 1'553, "SB3",
-       [] { return StepsPerSecond(WithQuiet({"configs/dqn/cartpole.yaml"})); }},
+       [=] { return StepsPerSecond({config("dqn_cartpole_zoo")}); }},
       {"ppo_1024_rows", "steps_per_second", 1.2e6, 567'000, "PufferLib 3.0",
        [=] { return StepsPerSecond({config("ppo_1024_rows")}); }},
       {"update_17_64_64_6", "seconds", 15e-6, 228e-6, "torch, best of 228-390 us", MeasureUpdate},

@@ -1,5 +1,5 @@
 // weft plot: a metric of runs over environment steps, drawn by gnuplot through a pipe.
-#include <cmath>
+#include <algorithm>
 #include <cstdio>
 #include <fmt/format.h>
 #include <fstream>
@@ -15,10 +15,30 @@ namespace {
 
 using Json = nlohmann::json;
 
+using Points = std::vector<std::pair<double, double>>;  // steps, value
+
 struct Curve {
   std::string title;
-  std::vector<std::pair<double, double>> points;  // steps, value
+  Points points;
 };
+
+// Running mean over the last twentieth of the curve.
+Points Smooth(const Points& points) {
+  const size_t window = std::max<size_t>(1, points.size() / 20);
+  Points smooth;
+  double sum = 0;
+  for (size_t i = 0; i < points.size(); ++i) {
+    sum += points[i].second - (i < window ? 0 : points[i - window].second);
+    smooth.emplace_back(points[i].first, sum / static_cast<double>(std::min(i + 1, window)));
+  }
+  return smooth;
+}
+
+std::string DataBlock(const std::string& name, const Points& points) {
+  std::string block = fmt::format("${} << EOD\n", name);
+  for (const auto& [x, y] : points) block += fmt::format("{} {}\n", x, y);
+  return block + "EOD\n";
+}
 
 Curve ReadCurve(const RunDirectory& run, const std::string& metric) {
   Curve curve{.title = run.name()};
@@ -43,25 +63,37 @@ Curve ReadCurve(const RunDirectory& run, const std::string& metric) {
   return curve;
 }
 
+// RRGGBB; seven that the colour-blind can tell apart (Okabe and Ito 2008, without black), in turn.
+std::string_view Colour(size_t index) {
+  constexpr std::string_view kColours[] = {"0072b2", "e69f00", "009e73", "cc79a7",
+                                           "d55e00", "56b4e9", "f0e442"};
+  return kColours[index % std::size(kColours)];
+}
+
 void Draw(const std::vector<Curve>& curves, const std::string& metric, const std::string& output) {
   const bool svg = output.ends_with(".svg");
   FILE* pipe = popen("gnuplot", "w");
   if (pipe == nullptr)
     throw Error(ErrorCode::kUnavailable, "gnuplot cannot be started (Debian package gnuplot-nox)");
+  double last = 0;
+  for (const Curve& curve : curves) last = std::max(last, curve.points.back().first);
   std::string script = fmt::format(
       "set terminal {} size 960,540 {}\nset output '{}'\nset grid lc rgb '#dddddd'\nset border 3\n"
-      "set tics nomirror\nset key left top\nset format x '%.0s%c'\nset xlabel 'environment steps'\n"
-      "set ylabel '{}' noenhanced\nplot ",
-      svg ? "svg" : "pngcairo", svg ? "" : "font 'Sans,11'", output, metric);
+      "set tics nomirror\nset key left top\nset xrange [0:{}]\nset format x '%.0s%c'\n"
+      "set xlabel 'environment steps'\nset ylabel '{}' noenhanced\n",
+      svg ? "svg" : "pngcairo", svg ? "" : "font 'Sans,11'", output, last, metric);
   for (size_t i = 0; i < curves.size(); ++i) {
-    script +=
-        fmt::format("{}'-' with lines lw 2 title '{}' noenhanced", i ? ", " : "", curves[i].title);
+    script += DataBlock(fmt::format("raw{}", i), curves[i].points);
+    script += DataBlock(fmt::format("smooth{}", i), Smooth(curves[i].points));
   }
-  script += "\n";
-  for (const Curve& curve : curves) {
-    for (const auto& [x, y] : curve.points) script += fmt::format("{} {}\n", x, y);
-    script += "e\n";
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < curves.size(); ++i)  // pale, so that the means stand before all of them
+    lines.push_back(fmt::format("$raw{0} with lines lw 1 lc rgb '#b0{1}' notitle", i, Colour(i)));
+  for (size_t i = 0; i < curves.size(); ++i) {
+    lines.push_back(fmt::format("$smooth{} with lines lw 3 lc rgb '#{}' title '{}' noenhanced", i,
+                                Colour(i), curves[i].title));
   }
+  script += "plot " + Join(lines, ", ") + "\n";
   std::fwrite(script.data(), 1, script.size(), pipe);
   if (pclose(pipe) != 0) {
     throw Error(ErrorCode::kUnavailable,
