@@ -19,6 +19,29 @@ bool SameKind(const Tensor& a, const Tensor& b) {
   return a.shape() == b.shape() && a.dtype() == b.dtype();
 }
 
+// Throws kInvalidArgument naming every parameter that is missing, of another kind or too many.
+void CheckFits(std::span<const NamedParameter> parameters, const TensorMap& state) {
+  std::vector<std::string> faults;
+  for (const NamedParameter& parameter : parameters) {
+    const Tensor* source = state.Find(parameter.name.text());
+    if (!source) {
+      faults.push_back("missing " + std::string(parameter.name.text()));
+    } else if (!SameKind(*source, *parameter.tensor)) {
+      faults.push_back(std::string(parameter.name.text()) + " is " + Describe(*source) + ", not " +
+                       Describe(*parameter.tensor));
+    }
+  }
+  for (const auto& [name, tensor] : state) {
+    const bool known = std::any_of(parameters.begin(), parameters.end(),
+                                   [&](const auto& parameter) { return parameter.name == name; });
+    if (!known) faults.push_back("unexpected " + std::string(name.text()));
+  }
+  if (!faults.empty()) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "parameters do not fit the network: " + Join(faults, "; "));
+  }
+}
+
 }  // namespace
 
 std::vector<NamedParameter> Module::Parameters(std::string_view prefix) {
@@ -61,25 +84,7 @@ TensorMap CopyState(std::span<const NamedParameter> parameters) {
 }
 
 void LoadState(std::span<const NamedParameter> parameters, const TensorMap& state) {
-  std::vector<std::string> faults;
-  for (const NamedParameter& parameter : parameters) {
-    const Tensor* source = state.Find(parameter.name.text());
-    if (!source) {
-      faults.push_back("missing " + std::string(parameter.name.text()));
-    } else if (!SameKind(*source, *parameter.tensor)) {
-      faults.push_back(std::string(parameter.name.text()) + " is " + Describe(*source) + ", not " +
-                       Describe(*parameter.tensor));
-    }
-  }
-  for (const auto& [name, tensor] : state) {
-    const bool known = std::any_of(parameters.begin(), parameters.end(),
-                                   [&](const auto& parameter) { return parameter.name == name; });
-    if (!known) faults.push_back("unexpected " + std::string(name.text()));
-  }
-  if (!faults.empty()) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "parameters do not fit the network: " + Join(faults, "; "));
-  }
+  CheckFits(parameters, state);
   CheckFinite(state, ErrorCode::kCorrupt);
   for (const NamedParameter& parameter : parameters) {
     Tensor& target = *parameter.tensor;
@@ -123,15 +128,17 @@ void LerpParameters(float tau, std::span<const NamedParameter> from,
 }
 
 void AdoptSnapshot(std::span<const NamedParameter> parameters, const TensorMap& snapshot) {
-  WEFT_CHECK_EQ(parameters.size(), snapshot.size()) << "parameters of the snapshot";
-  for (size_t i = 0; i < parameters.size(); ++i) {
+  bool same = parameters.size() == snapshot.size();
+  for (size_t i = 0; same && i < parameters.size(); ++i) {
     const auto& [name, source] = snapshot.entry(i);
+    same = name == parameters[i].name && SameKind(source, *parameters[i].tensor);
+  }
+  if (!same) CheckFits(parameters, snapshot);
+  WEFT_CHECK(same) << "the snapshot's parameters stand in another order";
+  for (size_t i = 0; i < parameters.size(); ++i) {
     Tensor& target = *parameters[i].tensor;
-    WEFT_CHECK(name == parameters[i].name && SameKind(source, target))
-        << "parameter " << parameters[i].name.text() << " of " << Describe(target)
-        << " meets the snapshot's " << name.text() << " of " << Describe(source);
     WEFT_CHECK_LT(target.node(), 0) << parameters[i].name.text() << " is trained on a tape";
-    target = source.ToLayout(target.layout());
+    target = snapshot.entry(i).second.ToLayout(target.layout());
   }
 }
 

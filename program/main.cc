@@ -9,11 +9,14 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "program/commands.h"
 
 namespace weft {
 namespace {
+
+constexpr int kUsage = 64;  // EX_USAGE of sysexits.h
 
 std::vector<int64_t> ParseSeeds(const std::string& text) {
   std::vector<int64_t> seeds;
@@ -68,6 +71,16 @@ struct CommandLine {
     CLI::App* command = app.add_subcommand(name, help);
     command->add_flag("--json", json, "the last line is one JSON object");
     return command;
+  }
+
+  // What is wrong with the first word, if it is meant as a command and none has that name.
+  std::string CommandFault(const std::string& word) const {
+    std::vector<std::string> names;
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+      names.push_back(command->get_name());
+    if (word.starts_with('-') || std::ranges::find(names, word) != names.end()) return "";
+    return "there is no command \"" + word + "\"" + DidYouMean(word, names) +
+           "; weft --help lists them";
   }
 
   // "seeds=1..5", "seeds=1,2,3", other key=value, and files.
@@ -222,11 +235,15 @@ int Main(int argc, char** argv) {
     }
     SetLogQuiet(std::ranges::find(words, "--json") != words.end());
     CommandLine line;
+    if (words.empty()) {
+      fmt::print(stderr, "{}", line.app.help());
+      return kUsage;
+    }
+    if (const auto fault = line.CommandFault(words[0]); !fault.empty()) return Fail(fault, kUsage);
     try {
       line.app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-      const int status = line.app.exit(error);
-      return status == 0 ? 0 : 64;  // EX_USAGE
+      return line.app.exit(error) == 0 ? 0 : kUsage;
     }
     return line.status;
   } catch (const Error& error) {

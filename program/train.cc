@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "dataflow/runtime.h"
+#include "nn/safetensors.h"
 #include "program/commands.h"
 #include "program/machine.h"
 #include "program/run_directory.h"
@@ -55,6 +56,16 @@ std::string ResolvePolicy(const std::string& init_from) {
   if (!newest)
     throw Error(ErrorCode::kConfig, "init_from: " + init_from + " has no checkpoint to start from");
   return std::filesystem::absolute(newest->path + "/policy.safetensors");
+}
+
+// Throws kConfig when the networks of the config cannot take over the policy of init_from.
+void CheckPolicyFits(const Algorithm& algorithm) {
+  if (algorithm.init_from.empty()) return;
+  try {
+    algorithm.MakeAgent(1)->Load(ReadSafetensors(algorithm.init_from));
+  } catch (const Error& error) {
+    throw Error(ErrorCode::kConfig, "init_from: " + algorithm.init_from + ": " + error.message());
+  }
 }
 
 Resources ResourcesOf(const Algorithm& algorithm) {
@@ -199,6 +210,7 @@ int Train(const TrainOptions& options) {
     FragmentGraph graph;  // impossible combinations stop here, before anything is written
     algorithm->Build(graph);
     graph.Validate();
+    CheckPolicyFits(*algorithm);
   }
   const auto directory =
       RunDirectory::Create(algorithm->run,

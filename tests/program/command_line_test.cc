@@ -96,6 +96,22 @@ TEST(CommandLine, ActionSpacesThatDoNotFitAreRefused) {
 }
 
 // A last minibatch of one transition has no standard deviation: its advantages are left alone.
+TEST(CommandLine, AWarmStartTakesOverThePolicyOrIsRefused) {
+  const WeftProcess weft;
+  weft.Write("short.yaml", kShort);
+  ASSERT_EQ(weft.Run("train short.yaml run=first --json").status, 0);
+  const auto warm = weft.Run("train short.yaml run=second init_from=runs/first --json");
+  ASSERT_EQ(warm.status, 0) << warm.error;
+  for (const char* other : {"environment.id=Acrobot-v1", "network.hidden=[32]"}) {
+    const auto refused =
+        weft.Run(std::string("train short.yaml run=third init_from=runs/first ") + other);
+    EXPECT_EQ(refused.status, 78) << refused.error;
+    EXPECT_NE(refused.error.find("init_from: "), std::string::npos) << refused.error;
+    EXPECT_NE(refused.error.find("do not fit"), std::string::npos) << refused.error;
+    EXPECT_FALSE(FileExists(weft.folder() + "/runs/third"));
+  }
+}
+
 TEST(CommandLine, ALeftoverMinibatchOfOneStaysFinite) {
   const WeftProcess weft;
   weft.Write("short.yaml", kShort);
@@ -117,7 +133,10 @@ TEST(CommandLine, ListsGraphsAndHelp) {
   EXPECT_EQ(weft.Run("graph short.yaml --dot").out.find("digraph"), 0u);
   EXPECT_NE(weft.Run("train short.yaml --help").out.find("entropy_coefficient"), std::string::npos);
   EXPECT_NE(weft.Run("--version").out.find("weft 0."), std::string::npos);
-  EXPECT_EQ(weft.Run("trian short.yaml").status, 64);
+  const auto mistyped = weft.Run("trian short.yaml");
+  EXPECT_EQ(mistyped.status, 64);
+  EXPECT_NE(mistyped.error.find("did you mean \"train\""), std::string::npos) << mistyped.error;
+  EXPECT_NE(weft.Run("").error.find("evaluate"), std::string::npos);
 }
 
 }  // namespace
