@@ -13,6 +13,7 @@
 #include "environments/environment_row.h"
 #include "environments/recording.h"
 #include "environments/verify_statistics.h"
+#include "environments/verify_tables.h"
 
 namespace weft {
 namespace {
@@ -28,6 +29,7 @@ struct Family {
 };
 
 Family FamilyOf(const Recording& recording) {
+  if (HoldsTables(recording)) return {};
   if (recording.Has("rollout.start_qpos")) {
     return {.parts = {"qpos", "qvel"},
             .rollout = "rollout.",
@@ -65,6 +67,11 @@ class Verifier {
   }
 
   VerifyReport Run() {
+    if (HoldsTables(recording_)) {
+      VerifyTables(recording_, *Make("", recording_.Has("action_mask") ? "action_mask=true" : ""),
+                   comparison_);
+      return comparison_.Report();
+    }
     const auto row = Make("");
     CheckBounds(*row);
     if (recording_.Has("step.action")) {
@@ -80,12 +87,15 @@ class Verifier {
   }
 
  private:
-  // The environment with the recording's keyword arguments, or with `arguments` as YAML.
-  std::unique_ptr<EnvironmentRow> Make(const std::string& arguments) const {
+  // The environment with the recording's keyword arguments, or with `arguments` as YAML; `more` is
+  // one further, KEY=VALUE.
+  std::unique_ptr<EnvironmentRow> Make(const std::string& arguments,
+                                       const std::string& more = "") const {
     const auto config = entry_->make_arguments();
     const std::string given = arguments.empty() ? recording_.Metadata("kwargs") : arguments;
-    if (!given.empty() && given != "{}")
-      ConfigSource::Text(given, recording_.name()).Parse(*config);
+    ConfigSource source = ConfigSource::Text(given.empty() ? "{}" : given, recording_.name());
+    if (!more.empty()) source.Override(more);
+    source.Parse(*config);
     return std::make_unique<EnvironmentRow>(entry_->make(*config));
   }
 

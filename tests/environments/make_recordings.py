@@ -102,6 +102,26 @@ def mujoco(name, env_id, rollouts=2, steps=20, **kwargs):
     write(name, tensors, {"env": env_id, "kwargs": json.dumps(kwargs)})
 
 
+def tables(name, env_id, **kwargs):
+    """Outcomes of every state and action, in the order of the environment's lists and padded with zeros."""
+    env = gymnasium.make(env_id, **kwargs).unwrapped
+    states, actions = env.observation_space.n, env.action_space.n
+    most = max(len(env.P[s][a]) for s in range(states) for a in range(actions))
+    table = np.zeros((4, states, actions, most))
+    for s in range(states):
+        for a in range(actions):
+            for k, outcome in enumerate(env.P[s][a]):
+                table[:, s, a, k] = outcome
+    tensors = {
+        "prob": table[0],
+        "next": table[1].astype(np.int64),
+        "reward": table[2],
+        "terminated": table[3].astype(np.uint8),
+        "initial": env.initial_state_distrib,
+    }
+    write(name, tensors, {"env": env_id, "kwargs": json.dumps(kwargs)})
+
+
 os.makedirs(FOLDER, exist_ok=True)
 classic("cartpole_sutton_barto", "CartPole-v1", sutton_barto_reward=True)
 classic("pendulum_f32", "Pendulum-v1", g=9.81)
@@ -109,3 +129,10 @@ classic("mountaincarcontinuous_f32", "MountainCarContinuous-v0", goal_velocity=0
 classic("acrobot", "Acrobot-v1", episodes=2, steps=20)
 mujoco("halfcheetah_f32", "HalfCheetah-v5", ctrl_cost_weight=0.2, frame_skip=3)
 mujoco("hopper_f32", "Hopper-v5")
+tables(
+    "frozenlake_custom",
+    "FrozenLake-v1",
+    desc=["SFFHS", "FHFFF", "FFFHG"],
+    success_rate=0.75,
+    reward_schedule=[10, -2, -0.5],
+)

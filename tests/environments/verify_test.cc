@@ -40,8 +40,9 @@ TEST_P(Fixture, IsReproduced) {
   EXPECT_EQ(report.failed, 0) << Failures(report);
 }
 INSTANTIATE_TEST_SUITE_P(Verify, Fixture,
-                         testing::Values("acrobot", "cartpole_sutton_barto", "halfcheetah_f32",
-                                         "hopper_f32", "mountaincarcontinuous_f32", "pendulum_f32"),
+                         testing::Values("acrobot", "cartpole_sutton_barto", "frozenlake_custom",
+                                         "halfcheetah_f32", "hopper_f32",
+                                         "mountaincarcontinuous_f32", "pendulum_f32"),
                          [](const auto& parameter) { return std::string(parameter.param); });
 
 TEST(Verify, FollowsNumPyIntoFloat32) {
@@ -66,6 +67,25 @@ TEST(Verify, FindsOneWrongNumber) {
   EXPECT_EQ(report.worst.tensor, "ep.reward");
   EXPECT_NEAR(report.worst.error, 1e-6, 1e-9);
   EXPECT_GT(report.worst.ratio, 1);
+}
+
+TEST(Verify, FindsOneWrongOutcome) {
+  const std::string path = testing::TempDir() + "/wrong_table.safetensors";
+  SafetensorsMetadata metadata;
+  TensorMap tensors = ReadSafetensors(kFixtures + "frozenlake_custom.safetensors", &metadata);
+  tensors.At("next").data<int64_t>()[1] += 1;  // of state 0, action 0: the step that does not slip
+  WriteSafetensors(path, tensors, metadata);
+  std::string failed;
+  for (const VerifyField& field : VerifyEnvironmentFile("", path).fields) {
+    if (field.failed > 0) failed += field.tensor + " ";
+  }
+  EXPECT_EQ(failed, "next steps (drawn) ");
+}
+
+TEST(Verify, RefusesTablesOfAnotherEnvironment) {
+  EXPECT_THROW(VerifyEnvironmentFile("CartPole-v1", kFixtures + "frozenlake_custom.safetensors"),
+               Error);
+  EXPECT_THROW(VerifyEnvironmentFile("FrozenLake8x8-v1", kFixtures + "acrobot.safetensors"), Error);
 }
 
 TEST(Verify, UsesTheRecordedArguments) {
@@ -112,7 +132,7 @@ TEST_P(Reference, IsReproduced) {
     GTEST_SKIP() << "built without MuJoCo";
   const VerifyReport report =
       VerifyEnvironmentFile("", std::string(reference) + "/environments/" + name + ".safetensors");
-  EXPECT_GT(report.checked, 1000);
+  EXPECT_GT(report.checked, 500);
   EXPECT_EQ(report.failed, 0) << Failures(report);
 }
 INSTANTIATE_TEST_SUITE_P(
@@ -123,7 +143,9 @@ INSTANTIATE_TEST_SUITE_P(
                     "mujoco_halfcheetah_v5__weights", "mujoco_hopper_v5",
                     "mujoco_hopper_v5__nonterminating", "mujoco_hopper_v5__weights",
                     "mujoco_invertedpendulum_v5", "mujoco_walker2d_v5",
-                    "mujoco_walker2d_v5__nonterminating", "mujoco_walker2d_v5__weights"),
+                    "mujoco_walker2d_v5__nonterminating", "mujoco_walker2d_v5__weights",
+                    "toytext_frozenlake_4x4", "toytext_frozenlake_4x4_slippery",
+                    "toytext_frozenlake_8x8", "toytext_frozenlake_8x8_slippery"),
     [](const auto& parameter) { return std::string(parameter.param); });
 
 }  // namespace
