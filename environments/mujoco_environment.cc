@@ -1,6 +1,7 @@
 #include "environments/mujoco_environment.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -21,50 +22,92 @@ double WeightedSquares(ActionRow action, int64_t size, double weight) {
 
 }  // namespace
 
+MujocoArguments::MujocoArguments(const MujocoTask& table)
+    : task(table),
+      xml_file(table.xml_file),
+      frame_skip(table.frame_skip),
+      reset_noise_scale(table.reset_noise_scale) {}
+
 void MujocoArguments::Fields(FieldVisitor& v) {
   v.Field("xml_file", xml_file,
           "model: a standard file, or a path that begins with '/', '.' or '~'");
   v.Field("frame_skip", frame_skip, "simulation steps per action", Range::Between(1, 10000));
+  if (task.reset_noise_scale == 0) return;
   v.Field("reset_noise_scale", reset_noise_scale, "spread of the first state", Range::AtLeast(0));
 }
 
-MujocoEnvironment::MujocoEnvironment(const MujocoArguments& arguments, VelocityNoise velocity_noise,
-                                     EnvironmentSpec spec)
+void RangeField(FieldVisitor& v, const char* key, std::vector<double>& range, const char* help) {
+  v.Field(key, range, help, Range{}.OrInfinite());
+}
+
+void CheckRange(const char* key, const std::vector<double>& range) {
+  if (range.size() != 2) throw ConfigProblem(key, "must be [low, high]");
+}
+
+void HealthArguments::Fields(FieldVisitor& v) {
+  v.Field("healthy_reward", reward, "reward per step while healthy");
+  v.Field("terminate_when_unhealthy", terminate, "end the episode when not healthy");
+  RangeField(v, "healthy_z_range", z_range, "interval of the torso's height, m");
+}
+
+MujocoEnvironment::MujocoEnvironment(const MujocoArguments& arguments, int64_t least_nq,
+                                     int64_t least_nv)
     : simulation_(arguments.xml_file),
-      info_(spec.info.size()),
       frame_skip_(arguments.frame_skip),
       reset_noise_scale_(arguments.reset_noise_scale),
-      velocity_noise_(velocity_noise),
+      normal_velocity_(arguments.task.normal_velocity),
+      version_(arguments.task.version),
       control_(static_cast<size_t>(simulation_.nu())),
       state_(static_cast<size_t>(simulation_.nq() + simulation_.nv())),
-      spec_(std::make_unique<EnvironmentSpec>(std::move(spec))) {
+      spec_(std::make_unique<EnvironmentSpec>()) {
+  const MujocoTask& task = arguments.task;
+  if (simulation_.nq() < least_nq || simulation_.nv() < least_nv) {
+    throw Error(ErrorCode::kConfig,
+                arguments.xml_file + " has " + std::to_string(simulation_.nq()) +
+                    " coordinates and " + std::to_string(simulation_.nv()) +
+                    " velocities: " + task.id + " needs " + std::to_string(least_nq) + " and " +
+                    std::to_string(least_nv) + " or more");
+  }
   Box box;
   const auto range = simulation_.control_range();
   for (size_t i = 0; i < range.size(); i += 2) {
     box.low.push_back(range[i]);
     box.high.push_back(range[i + 1]);
   }
-  spec_->action = std::move(box);
+  *spec_ = {.id = task.id,
+            .observation = {},
+            .action = std::move(box),
+            .time_limit = task.time_limit,
+            .reward_threshold = task.reward_threshold};
 }
 
-void MujocoEnvironment::ObserveReals(int64_t size) {
+void MujocoEnvironment::Declare(int64_t size, std::vector<std::string> info) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   spec_->observation = {{.name = "observation",
                          .shape = {size},
                          .dtype = DType::kFloat64,
                          .low = {-kInfinity},
                          .high = {kInfinity}}};
+  info_.assign(info.size(), 0);
+  spec_->info = std::move(info);
+}
+
+void MujocoEnvironment::DrawState(Rng& rng, std::span<double> position,
+                                  std::span<double> velocity) {
+  const auto uniform = [&] { return rng.Uniform(-reset_noise_scale_, reset_noise_scale_); };
+  for (double& value : position) value += uniform();
+  for (double& value : velocity) {
+    value += normal_velocity_ ? reset_noise_scale_ * rng.Normal() : uniform();
+  }
 }
 
 void MujocoEnvironment::Reset(Rng& rng, StepRow out) {
   const auto initial = simulation_.initial_position();
-  const size_t nq = initial.size();
-  const auto uniform = [&] { return rng.Uniform(-reset_noise_scale_, reset_noise_scale_); };
-  for (size_t i = 0; i < nq; ++i) state_[i] = initial[i] + uniform();
-  for (size_t i = nq; i < state_.size(); ++i) {
-    state_[i] =
-        velocity_noise_ == VelocityNoise::kUniform ? uniform() : reset_noise_scale_ * rng.Normal();
-  }
+  std::copy(initial.begin(), initial.end(), state_.begin());
+  const auto position = std::span(state_).first(initial.size());
+  const auto velocity = std::span(state_).subspan(initial.size());
+  std::ranges::fill(velocity, 0.0);
+  DrawState(rng, position, velocity);
   SetState(state_);
   Observe(out.observation);
   out.First();
@@ -80,6 +123,7 @@ void MujocoEnvironment::SetState(std::span<const double> state) {
   WEFT_CHECK_EQ(state.size(), state_.size()) << "state of " << spec_->id;
   const auto nq = static_cast<size_t>(simulation_.nq());
   simulation_.Reset(state.first(nq), state.subspan(nq));
+  Settle();
 }
 
 void MujocoEnvironment::Info(std::span<double> values) const {
@@ -96,6 +140,18 @@ double MujocoEnvironment::ControlCost(ActionRow action, double weight) const {
   return action.dtype() == DType::kFloat32
              ? WeightedSquares<float>(action, simulation_.nu(), weight)
              : WeightedSquares<double>(action, simulation_.nu(), weight);
+}
+
+double SumOfSquares(std::span<const double> values) {
+  double sum = 0;
+  for (const double value : values) sum += value * value;
+  return sum;
+}
+
+double Distance(std::span<const double> a, std::span<const double> b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
+  return std::sqrt(sum);
 }
 
 }  // namespace weft

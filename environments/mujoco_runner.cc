@@ -1,8 +1,9 @@
-// HalfCheetah-v5, Hopper-v5 and Walker2d-v5: planar robots that are paid for running to the right,
-// less the cost of their controls, and (but for the cheetah) for staying healthy
-// (gymnasium/envs/mujoco/{half_cheetah,hopper,walker2d}_v5.py, Gymnasium 1.4). One class; a task is
-// a table of what differs.
+// HalfCheetah, Hopper, Walker2d and Swimmer: planar robots that are paid for moving to the right,
+// less the cost of their controls, and (Hopper and Walker2d) for staying healthy
+// (gymnasium/envs/mujoco/{half_cheetah,hopper,walker2d,swimmer}_v{4,5}.py, Gymnasium 1.4). One
+// class; a task is a table of what differs.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "environments/mujoco_environment.h"
@@ -14,30 +15,38 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct Runner {
-  const char* id;
-  const char* xml_file;
-  int64_t frame_skip;
+  MujocoTask task;
   double control_cost_weight;
-  double reset_noise_scale;
-  double reward_threshold;
+  const char* forward_info = "reward_forward";
+  // Swims in the x-y plane, else walks in the x-z plane: which coordinates are left out of the
+  // observation and what info tells.
+  bool swims = false;
   double velocity_clip = kInfinity;  // of observed velocities
-  bool has_health = false;  // can fall; its velocities are drawn uniformly at reset, else normally
+  bool has_health = false;           // can fall
   bool has_state_range = false;
   double z_low = 0, z_high = 0, angle_low = 0, angle_high = 0;
+
+  constexpr Runner Version4(const char* id) const {
+    Runner runner = *this;
+    runner.task.id = id;
+    runner.task.version = 4;
+    return runner;
+  }
 };
 
-constexpr Runner kHalfCheetah{.id = "HalfCheetah-v5",
-                              .xml_file = "half_cheetah.xml",
-                              .frame_skip = 5,
-                              .control_cost_weight = 0.1,
-                              .reset_noise_scale = 0.1,
-                              .reward_threshold = 4800};
-constexpr Runner kHopper{.id = "Hopper-v5",
-                         .xml_file = "hopper.xml",
-                         .frame_skip = 4,
+constexpr Runner kHalfCheetah{.task = {.id = "HalfCheetah-v5",
+                                       .xml_file = "half_cheetah.xml",
+                                       .frame_skip = 5,
+                                       .reset_noise_scale = 0.1,
+                                       .normal_velocity = true,
+                                       .reward_threshold = 4800},
+                              .control_cost_weight = 0.1};
+constexpr Runner kHopper{.task = {.id = "Hopper-v5",
+                                  .xml_file = "hopper.xml",
+                                  .frame_skip = 4,
+                                  .reset_noise_scale = 5e-3,
+                                  .reward_threshold = 3800},
                          .control_cost_weight = 1e-3,
-                         .reset_noise_scale = 5e-3,
-                         .reward_threshold = 3800,
                          .velocity_clip = 10,
                          .has_health = true,
                          .has_state_range = true,
@@ -45,116 +54,127 @@ constexpr Runner kHopper{.id = "Hopper-v5",
                          .z_high = kInfinity,
                          .angle_low = -0.2,
                          .angle_high = 0.2};
-constexpr Runner kWalker2d{.id = "Walker2d-v5",
-                           .xml_file = "walker2d_v5.xml",
-                           .frame_skip = 4,
+constexpr Runner kWalker2d{.task = {.id = "Walker2d-v5",
+                                    .xml_file = "walker2d_v5.xml",
+                                    .frame_skip = 4,
+                                    .reset_noise_scale = 5e-3},
                            .control_cost_weight = 1e-3,
-                           .reset_noise_scale = 5e-3,
-                           .reward_threshold = 0,
                            .velocity_clip = 10,
                            .has_health = true,
                            .z_low = 0.8,
                            .z_high = 2,
                            .angle_low = -1,
                            .angle_high = 1};
+constexpr Runner kSwimmer{.task = {.id = "Swimmer-v5",
+                                   .xml_file = "swimmer.xml",
+                                   .frame_skip = 4,
+                                   .reset_noise_scale = 0.1,
+                                   .reward_threshold = 360},
+                          .control_cost_weight = 1e-4,
+                          .swims = true};
+
+constexpr Runner kHalfCheetah4 = [] {
+  Runner runner = kHalfCheetah.Version4("HalfCheetah-v4");
+  runner.forward_info = "reward_run";
+  return runner;
+}();
+constexpr Runner kHopper4 = kHopper.Version4("Hopper-v4");
+constexpr Runner kWalker2d4 = [] {
+  Runner runner = kWalker2d.Version4("Walker2d-v4");
+  runner.task.xml_file = "walker2d.xml";  // less friction under one foot
+  return runner;
+}();
+constexpr Runner kSwimmer4 = [] {
+  Runner runner = kSwimmer.Version4("Swimmer-v4");
+  runner.forward_info = "reward_fwd";
+  return runner;
+}();
 
 struct RunnerArguments : MujocoArguments {
-  explicit RunnerArguments(const Runner* table) : runner(table) {
-    xml_file = table->xml_file;
-    frame_skip = table->frame_skip;
-    reset_noise_scale = table->reset_noise_scale;
-    control_cost_weight = table->control_cost_weight;
-    healthy_z_range = {table->z_low, table->z_high};
-    healthy_angle_range = {table->angle_low, table->angle_high};
-  }
+  explicit RunnerArguments(const Runner* table)
+      : MujocoArguments(table->task),
+        runner(table),
+        control_cost_weight(table->control_cost_weight),
+        health{.z_range = {table->z_low, table->z_high}},
+        healthy_angle_range{table->angle_low, table->angle_high} {}
 
   void Fields(FieldVisitor& v) override {
     MujocoArguments::Fields(v);
     v.Field("forward_reward_weight", forward_reward_weight, "reward per m/s to the right");
     v.Field("ctrl_cost_weight", control_cost_weight, "cost of the sum of squares of the action");
     v.Field("exclude_current_positions_from_observation", exclude_position,
-            "leave the x coordinate out of the observation");
+            runner->swims ? "leave the x and y coordinates out of the observation"
+                          : "leave the x coordinate out of the observation");
     if (!runner->has_health) return;
-    const Range any = Range{}.OrInfinite();
-    v.Field("healthy_reward", healthy_reward, "reward per step while healthy");
-    v.Field("terminate_when_unhealthy", terminate_when_unhealthy,
-            "end the episode when not healthy");
-    v.Field("healthy_z_range", healthy_z_range, "open interval of the torso's height, m", any);
-    v.Field("healthy_angle_range", healthy_angle_range, "open interval of the torso's angle, rad",
-            any);
+    health.Fields(v);
+    RangeField(v, "healthy_angle_range", healthy_angle_range,
+               "open interval of the torso's angle, rad");
     if (!runner->has_state_range) return;
-    v.Field("healthy_state_range", healthy_state_range,
-            "open interval of every other coordinate and velocity", any);
+    RangeField(v, "healthy_state_range", healthy_state_range,
+               "open interval of every other coordinate and velocity");
   }
 
   void Check() const override {
-    const auto check = [](const char* key, const std::vector<double>& range) {
-      if (range.size() != 2) throw ConfigProblem(key, "must be [low, high]");
-    };
-    check("healthy_z_range", healthy_z_range);
-    check("healthy_angle_range", healthy_angle_range);
-    check("healthy_state_range", healthy_state_range);
+    CheckRange("healthy_z_range", health.z_range);
+    CheckRange("healthy_angle_range", healthy_angle_range);
+    CheckRange("healthy_state_range", healthy_state_range);
   }
+
+  int64_t hidden() const { return !exclude_position ? 0 : runner->swims ? 2 : 1; }
 
   const Runner* runner;
-  double forward_reward_weight = 1, control_cost_weight, healthy_reward = 1;
-  bool terminate_when_unhealthy = true, exclude_position = true;
-  std::vector<double> healthy_z_range, healthy_angle_range, healthy_state_range = {-100, 100};
+  double forward_reward_weight = 1, control_cost_weight;
+  HealthArguments health;
+  bool exclude_position = true;
+  std::vector<double> healthy_angle_range, healthy_state_range = {-100, 100};
 };
-
-EnvironmentSpec RunnerSpec(const Runner& runner) {
-  EnvironmentSpec spec{.id = runner.id,
-                       .observation = {},
-                       .action = {},
-                       .time_limit = 1000,
-                       .reward_threshold = runner.reward_threshold,
-                       .info = {"x_position", "x_velocity", "reward_forward", "reward_ctrl"}};
-  if (runner.has_health) {
-    spec.info.push_back("z_distance_from_origin");
-    spec.info.push_back("reward_survive");
-  }
-  return spec;
-}
 
 class RunnerEnvironment final : public MujocoEnvironment {
  public:
   using Arguments = RunnerArguments;
 
   explicit RunnerEnvironment(const Arguments& arguments)
-      : MujocoEnvironment(
-            arguments,
-            arguments.runner->has_health ? VelocityNoise::kUniform : VelocityNoise::kNormal,
-            RunnerSpec(*arguments.runner)),
-        arguments_(arguments) {
-    ObserveReals(simulation_.nq() + simulation_.nv() - (arguments.exclude_position ? 1 : 0));
+      : MujocoEnvironment(arguments, 3, 1), arguments_(arguments) {
+    const Runner& runner = *arguments.runner;
+    std::vector<std::string> info = {"x_position", "x_velocity", runner.forward_info,
+                                     "reward_ctrl"};
+    if (runner.swims) {
+      info.insert(info.end(), {"y_position", "y_velocity", "distance_from_origin"});
+    } else if (runner.has_health) {
+      info.insert(info.end(), {"z_distance_from_origin", "reward_survive"});
+    }
+    Declare(simulation_.nq() + simulation_.nv() - arguments.hidden(), std::move(info));
   }
 
   void Step(ActionRow action, Rng&, StepRow out) override {
-    const double x_before = simulation_.position()[0];
+    const auto position = simulation_.position();
+    const double x_before = position[0], y_before = position[1];
     Simulate(action);
-    const double x_after = simulation_.position()[0];
-    const double x_velocity = (x_after - x_before) / dt();
+    const Runner& runner = *arguments_.runner;
+    const double x_velocity = (position[0] - x_before) / dt();
     const double forward = arguments_.forward_reward_weight * x_velocity;
     const double cost = ControlCost(action, arguments_.control_cost_weight);
-    const bool has_health = arguments_.runner->has_health;
-    const bool healthy = !has_health || Healthy();
-    const double survive = has_health && healthy ? arguments_.healthy_reward : 0;
-    info_[0] = x_after;
+    const bool healthy = !runner.has_health || Healthy();
+    const double survive = runner.has_health ? arguments_.health.Reward(healthy, version()) : 0;
+    info_[0] = position[0];
     info_[1] = x_velocity;
     info_[2] = forward;
     info_[3] = -cost;
-    if (has_health) {
-      info_[4] = simulation_.position()[1] - simulation_.initial_position()[1];
+    if (runner.swims) {
+      info_[4] = position[1];
+      info_[5] = (position[1] - y_before) / dt();
+      info_[6] = std::hypot(position[0], position[1]);
+    } else if (runner.has_health) {
+      info_[4] = position[1] - simulation_.initial_position()[1];
       info_[5] = survive;
     }
     Observe(out.observation);
-    out.Next(forward + survive - cost, !healthy && arguments_.terminate_when_unhealthy);
+    out.Next(forward + survive - cost, !healthy && arguments_.health.terminate);
   }
 
   void Observe(ObservationRow out) override {
-    auto* values = out.Leaf<double>();
-    const auto position = simulation_.position().subspan(arguments_.exclude_position ? 1 : 0);
-    values = std::copy(position.begin(), position.end(), values);
+    const auto hidden = static_cast<size_t>(arguments_.hidden());
+    double* values = Append(simulation_.position().subspan(hidden), out.Leaf<double>());
     const double clip = arguments_.runner->velocity_clip;
     for (const double velocity : simulation_.velocity())
       *values++ = std::clamp(velocity, -clip, clip);
@@ -166,7 +186,7 @@ class RunnerEnvironment final : public MujocoEnvironment {
       return range[0] < value && value < range[1];
     };
     const auto position = simulation_.position();
-    if (!inside(position[1], arguments_.healthy_z_range)) return false;
+    if (!inside(position[1], arguments_.health.z_range)) return false;
     if (!inside(position[2], arguments_.healthy_angle_range)) return false;
     if (!arguments_.runner->has_state_range) return true;
     const auto in_state_range = [&](double value) {
@@ -181,15 +201,26 @@ class RunnerEnvironment final : public MujocoEnvironment {
   Arguments arguments_;
 };
 
-WEFT_REGISTER_ENVIRONMENT(RunnerEnvironment, kHalfCheetah.id,
+WEFT_REGISTER_ENVIRONMENT(RunnerEnvironment, kHalfCheetah.task.id,
                           "MuJoCo: a planar cheetah runs: 17 numbers, 6 real actions",
                           &kHalfCheetah)
-WEFT_REGISTER_ENVIRONMENT(RunnerEnvironment, kHopper.id,
+WEFT_REGISTER_ENVIRONMENT(RunnerEnvironment, kHalfCheetah4.task.id,
+                          "HalfCheetah-v5 under its older name", &kHalfCheetah4)
+WEFT_REGISTER_ENVIRONMENT(RunnerEnvironment, kHopper.task.id,
                           "MuJoCo: a planar leg hops without falling: 11 numbers, 3 real actions",
                           &kHopper)
+WEFT_REGISTER_ENVIRONMENT(RunnerEnvironment, kHopper4.task.id,
+                          "Hopper-v5 whose last step earns the healthy reward, too", &kHopper4)
 WEFT_REGISTER_ENVIRONMENT(
-    RunnerEnvironment, kWalker2d.id,
+    RunnerEnvironment, kWalker2d.task.id,
     "MuJoCo: two planar legs walk without falling: 17 numbers, 6 real actions", &kWalker2d)
+WEFT_REGISTER_ENVIRONMENT(RunnerEnvironment, kWalker2d4.task.id,
+                          "Walker2d-v5 with unequal feet, last step as in Hopper-v4", &kWalker2d4)
+WEFT_REGISTER_ENVIRONMENT(RunnerEnvironment, kSwimmer.task.id,
+                          "MuJoCo: three links swim in a viscous fluid: 8 numbers, 2 real actions",
+                          &kSwimmer)
+WEFT_REGISTER_ENVIRONMENT(RunnerEnvironment, kSwimmer4.task.id, "Swimmer-v5 under its older name",
+                          &kSwimmer4)
 
 }  // namespace
 }  // namespace weft

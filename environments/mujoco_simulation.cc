@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/scalar.h"
 #include "environments/asset.h"
 
 namespace weft {
@@ -97,11 +98,57 @@ std::span<const double> MujocoSimulation::initial_position() const {
 std::span<const double> MujocoSimulation::body_mass() const {
   return View(model_->body_mass, model_->nbody);
 }
+int64_t MujocoSimulation::sites() const {
+  return model_->nsite;
+}
+
+int64_t MujocoSimulation::Body(const std::string& name) const {
+  if (const int body = mj_name2id(model_, mjOBJ_BODY, name.c_str()); body >= 0) return body;
+  int64_t number = 0;
+  if (ParseNumber(name, number).empty() && number >= 0 && number < model_->nbody) return number;
+  throw Error(ErrorCode::kConfig, "the model has no body \"" + name + "\": its " +
+                                      std::to_string(model_->nbody) +
+                                      " bodies go by their names and by numbers from 0");
+}
+
 std::span<const double> MujocoSimulation::position() const {
   return View(data_->qpos, model_->nq);
 }
 std::span<const double> MujocoSimulation::velocity() const {
   return View(data_->qvel, model_->nv);
+}
+std::span<const double> MujocoSimulation::control() const {
+  return View(data_->ctrl, model_->nu);
+}
+std::span<const double> MujocoSimulation::body_position(int64_t body) const {
+  return View(data_->xpos + 3 * body, 3);
+}
+std::span<const double> MujocoSimulation::body_centre_of_mass() const {
+  return View(data_->xipos, 3 * model_->nbody);
+}
+std::span<const double> MujocoSimulation::site_position(int64_t site) const {
+  return View(data_->site_xpos + 3 * site, 3);
+}
+std::span<const double> MujocoSimulation::body_inertia() const {
+  return View(data_->cinert, 10 * model_->nbody);
+}
+std::span<const double> MujocoSimulation::body_velocity() const {
+  return View(data_->cvel, 6 * model_->nbody);
+}
+std::span<const double> MujocoSimulation::actuator_force() const {
+  return View(data_->qfrc_actuator, model_->nv);
+}
+std::span<const double> MujocoSimulation::constraint_force() const {
+  return View(data_->qfrc_constraint, model_->nv);
+}
+std::span<const double> MujocoSimulation::tendon_length() const {
+  return View(data_->ten_length, model_->ntendon);
+}
+std::span<const double> MujocoSimulation::tendon_velocity() const {
+  return View(data_->ten_velocity, model_->ntendon);
+}
+std::span<const double> MujocoSimulation::contact_force() const {
+  return View(data_->cfrc_ext, 6 * model_->nbody);
 }
 
 void MujocoSimulation::Reset(std::span<const double> position, std::span<const double> velocity) {
@@ -119,6 +166,10 @@ void MujocoSimulation::Step(std::span<const double> control, int64_t steps) {
       << control.size() << " controls for " << nu() << " actuators";
   std::copy(control.begin(), control.end(), data_->ctrl);
   for (int64_t i = 0; i < steps; ++i) mj_step(model_, data_.get());
+}
+
+void MujocoSimulation::ComputeContactForces() {
+  mj_rnePostConstraint(model_, data_.get());
 }
 
 void MujocoSimulation::Save(Writer& out) const {

@@ -54,6 +54,36 @@ TEST(Mujoco, NamesWhereItLookedForAModel) {
   }
 }
 
+TEST(Mujoco, NamesWhatATaskMissesInAModel) {
+  const auto refusal = [](const char* id, const std::string& xml_file) -> std::string {
+    const EnvironmentEntry& entry = Environments().At(id);
+    const auto config = entry.make_arguments();
+    ConfigSource::Text("{xml_file: " + xml_file + "}", "test").Parse(*config);
+    try {
+      entry.make(*config);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kConfig);
+      return error.message();
+    }
+    return "nothing";
+  };
+  const std::string cart = WriteModel("cart.xml", 0, "1M"), ball = WriteModel("ball.xml", 1, "1M");
+  EXPECT_EQ(refusal("Hopper-v5", cart), cart +
+                                            " has 2 coordinates and 2 velocities: Hopper-v5 needs "
+                                            "3 and 1 or more");
+  EXPECT_NE(refusal("InvertedDoublePendulum-v5", ball).find("no site"), std::string::npos);
+  EXPECT_NE(refusal("Reacher-v5", ball).find("no body \"fingertip\""), std::string::npos);
+  EXPECT_EQ(refusal("InvertedPendulum-v4", cart), "nothing");
+}
+
+TEST(Mujoco, FindsBodiesByNameAndNumber) {
+  MujocoSimulation simulation("half_cheetah.xml");
+  EXPECT_EQ(simulation.Body("torso"), 1);
+  EXPECT_EQ(simulation.Body("1"), 1);
+  EXPECT_THROW(simulation.Body("8"), Error);
+  EXPECT_THROW(simulation.Body("-1"), Error);
+}
+
 TEST(Mujoco, SaysWhatIsWrongWithAModelFile) {
   const std::string path = testing::TempDir() + "/bad.xml";
   std::ofstream(path) << "<mujoco><worldbody><body><joint/></body></worldbody></mujoco>";
