@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <set>
+#include <span>
 #include <sstream>
 
 #include "base/check.h"
@@ -89,25 +90,36 @@ std::string SpecIsSound(const std::string& id, const EnvironmentSpec& spec) {
   return "";
 }
 
-// The first value of a floating leaf that lies outside its bounds (rounded to f32, as the values
-// are).
+// The first value of a floating or integer leaf that lies outside its bounds (of floats: rounded to
+// f32, as the values are).
+template <class T>
+std::string OutOfBounds(const Leaf& leaf, std::span<const T> values) {
+  const auto elements = static_cast<size_t>(leaf.shape.elements());
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto bound = [&](const std::vector<double>& bounds) {
+      return static_cast<T>(bounds.size() == 1 ? bounds[0] : bounds[i % elements]);
+    };
+    if (values[i] < bound(leaf.low) || values[i] > bound(leaf.high)) {
+      std::ostringstream out;
+      out << leaf.name << "[" << i % elements << "] is " << values[i] << ", outside "
+          << bound(leaf.low) << " .. " << bound(leaf.high);
+      return out.str();
+    }
+  }
+  return "";
+}
+
 std::string OutOfBounds(const EnvironmentSpec& spec, const TensorMap& observation) {
   for (const Leaf& leaf : spec.observation) {
     const Tensor& tensor = observation.At(leaf.name);
-    if (tensor.dtype() != DType::kFloat32 || leaf.low.empty() || leaf.high.empty()) continue;
-    const auto values = tensor.data<float>();
-    const auto elements = static_cast<size_t>(leaf.shape.elements());
-    for (size_t i = 0; i < values.size(); ++i) {
-      const auto bound = [&](const std::vector<double>& bounds) {
-        return static_cast<float>(bounds.size() == 1 ? bounds[0] : bounds[i % elements]);
-      };
-      if (values[i] < bound(leaf.low) || values[i] > bound(leaf.high)) {
-        std::ostringstream out;
-        out << leaf.name << "[" << i % elements << "] is " << values[i] << ", outside "
-            << bound(leaf.low) << " .. " << bound(leaf.high);
-        return out.str();
-      }
+    if (leaf.low.empty() || leaf.high.empty()) continue;
+    std::string problem;
+    if (tensor.dtype() == DType::kFloat32) {
+      problem = OutOfBounds<float>(leaf, tensor.data<float>());
+    } else if (tensor.dtype() == DType::kInt64) {
+      problem = OutOfBounds<int64_t>(leaf, tensor.data<int64_t>());
     }
+    if (!problem.empty()) return problem;
   }
   return "";
 }

@@ -1,58 +1,124 @@
 #include "environments/observation_input.h"
 
+#include <cmath>
+#include <utility>
+
+#include "base/check.h"
 #include "nn/onnx.h"
 #include "tensor/ops.h"
 
 namespace weft {
 namespace {
 
-// The leaves that networks read: all but the mask. One leaf keeps its shape, several must be flat
-// numbers.
-std::vector<Leaf> ReadableLeaves(const EnvironmentSpec& spec) {
-  std::vector<Leaf> leaves;
-  for (const Leaf& leaf : spec.observation) {
-    if (leaf.name == "action_mask") continue;
-    if (leaf.dtype == DType::kInt64) {
-      throw ConfigProblem("environment.id",
-                          spec.id + ": networks cannot read its integer observation " + leaf.name);
-    }
-    leaves.push_back(leaf);
-  }
-  if (leaves.empty()) throw ConfigProblem("environment.id", spec.id + " has no observation");
-  return leaves;
-}
+constexpr double kMostColumns = 1 << 20;  // of a one-hot leaf: an input of 4 MiB a row
 
-Shape InputShape(const std::vector<Leaf>& leaves) {
-  if (leaves.size() == 1) return leaves[0].shape;
-  int64_t size = 0;
-  for (const Leaf& leaf : leaves) size += leaf.shape.elements();
-  return {size};
+[[noreturn]] void Refuse(const EnvironmentSpec& spec, const Leaf& leaf, const std::string& why) {
+  throw ConfigProblem(
+      "environment.id",
+      spec.id + ": networks cannot read its integer observation " + leaf.name + ", which " + why);
 }
 
 }  // namespace
 
+// All leaves but the mask. One leaf of real numbers keeps its shape, everything else becomes flat.
+std::vector<ObservationInput::Part> ObservationInput::ReadableParts(const EnvironmentSpec& spec) {
+  std::vector<Part> parts;
+  for (const Leaf& leaf : spec.observation) {
+    if (leaf.name == "action_mask") continue;
+    Part part{.leaf = leaf, .width = leaf.shape.elements()};
+    if (leaf.dtype == DType::kInt64) {
+      double columns = 0;
+      for (size_t i = 0; i < static_cast<size_t>(leaf.shape.elements()); ++i) {
+        if (leaf.low.empty() || leaf.high.empty()) Refuse(spec, leaf, "has no bounds");
+        const double low = leaf.low[i % leaf.low.size()], high = leaf.high[i % leaf.high.size()];
+        columns += high - low + 1;
+        if (!(low <= high) || !(columns <= kMostColumns) || !(std::abs(low) < 0x1p53))
+          Refuse(spec, leaf, "has too many values for one number each");
+        part.low.push_back(static_cast<int64_t>(low));
+        part.count.push_back(static_cast<int64_t>(high - low) + 1);
+      }
+      part.width = static_cast<int64_t>(columns);
+    }
+    parts.push_back(std::move(part));
+  }
+  if (parts.empty()) throw ConfigProblem("environment.id", spec.id + " has no observation");
+  return parts;
+}
+
+Shape ObservationInput::InputShape(const std::vector<Part>& parts) {
+  if (parts.size() == 1 && !parts[0].integer()) return parts[0].leaf.shape;
+  int64_t size = 0;
+  for (const Part& part : parts) size += part.width;
+  return {size};
+}
+
+Tensor ObservationInput::OneHot(const Part& part, const Tensor& values) {
+  const size_t elements = part.count.size();
+  const auto from = values.data<int64_t>();
+  Tensor x = Tensor::Zeros({static_cast<int64_t>(from.size() / elements), part.width});
+  auto* to = x.data<float>().data();
+  for (size_t i = 0; i < from.size(); ++i) {
+    const size_t element = i % elements;
+    // Unsigned, so that values below the bounds are large and nothing overflows.
+    const uint64_t column =
+        static_cast<uint64_t>(from[i]) - static_cast<uint64_t>(part.low[element]);
+    WEFT_CHECK(column < static_cast<uint64_t>(part.count[element]))
+        << "observation " << part.leaf.name << " is " << from[i] << ", outside its bounds";
+    to[column] = 1;
+    to += part.count[element];
+  }
+  return x;
+}
+
+std::string ObservationInput::ExportOneHot(const Part& part, const std::string& values,
+                                           OnnxGraph& graph) {
+  // A column is 1 when its element of the observation equals its value.
+  std::vector<int64_t> element_of, value_of;
+  for (size_t element = 0; element < part.count.size(); ++element) {
+    for (int64_t k = 0; k < part.count[element]; ++k) {
+      element_of.push_back(static_cast<int64_t>(element));
+      value_of.push_back(part.low[element] + k);
+    }
+  }
+  const std::string& name = part.leaf.name;
+  const auto constant = [&](const char* what, const std::vector<int64_t>& numbers) {
+    return graph.Constant(name + what,
+                          Tensor::From<int64_t>({static_cast<int64_t>(numbers.size())}, numbers));
+  };
+  const std::string rows = constant(".rows", {-1, static_cast<int64_t>(part.count.size())});
+  const std::string spread = graph.Node(
+      "Gather", {graph.Node("Reshape", {values, rows}), constant(".element", element_of)},
+      {{"axis", int64_t{1}}});
+  return graph.Node("Cast", {graph.Node("Equal", {spread, constant(".value", value_of)})},
+                    {{"to", int64_t{1}}});
+}
+
 ObservationInput::ObservationInput(const EnvironmentSpec& spec, const NormaliserConfig& normaliser)
-    : leaves_(ReadableLeaves(spec)),
+    : parts_(ReadableParts(spec)),
       normaliser_(normaliser),
-      shape_(InputShape(leaves_)),
+      shape_(InputShape(parts_)),
       statistics_(normaliser.enabled ? shape_.elements() : 1) {}
 
 Tensor ObservationInput::Raw(const TensorMap& leaves, int leading,
                              const std::string& prefix) const {
-  if (leaves_.size() == 1)
-    return leaves.At(prefix.empty() ? leaves_[0].name : prefix + leaves_[0].name);
-  std::vector<Tensor> parts;
-  for (const Leaf& leaf : leaves_) {
-    Tensor part = leaves.At(prefix + leaf.name);
-    Shape flat(part.shape().dims().first(static_cast<size_t>(leading)));
-    int64_t size = 1;
-    for (int d = leading; d < part.shape().rank(); ++d) size *= part.dim(d);
-    std::vector<int64_t> dims(flat.dims().begin(), flat.dims().end());
-    dims.push_back(size);
-    if (part.dtype() != DType::kFloat32) part = Cast(part, DType::kFloat32);
-    parts.push_back(part.Reshape(Shape(dims)));
+  const auto leaf = [&](const Part& part) {
+    return leaves.At(prefix.empty() ? part.leaf.name : prefix + part.leaf.name);
+  };
+  if (parts_.size() == 1 && !parts_[0].integer()) return leaf(parts_[0]);
+  std::vector<Tensor> inputs;
+  for (const Part& part : parts_) {
+    Tensor input = leaf(part);
+    const auto lead = input.shape().dims().first(static_cast<size_t>(leading));
+    std::vector<int64_t> dims(lead.begin(), lead.end());
+    dims.push_back(part.width);
+    if (part.integer()) {
+      input = OneHot(part, input);
+    } else if (input.dtype() != DType::kFloat32) {
+      input = Cast(input, DType::kFloat32);
+    }
+    inputs.push_back(input.Reshape(Shape(dims)));
   }
-  return ConcatLast(parts);
+  return inputs.size() == 1 ? inputs[0] : ConcatLast(inputs);
 }
 
 Tensor ObservationInput::operator()(const TensorMap& leaves, int leading,
@@ -69,12 +135,15 @@ Tensor ObservationInput::Mask(const TensorMap& leaves) const {
 
 std::string ObservationInput::Export(OnnxGraph& graph) const {
   std::vector<std::string> parts;
-  for (const Leaf& leaf : leaves_) {
+  for (const Part& readable : parts_) {
+    const Leaf& leaf = readable.leaf;
     const DType dtype = leaf.dtype == DType::kFloat64 ? DType::kFloat32 : leaf.dtype;
     std::vector<int64_t> shape = {OnnxGraph::kBatch};
     shape.insert(shape.end(), leaf.shape.dims().begin(), leaf.shape.dims().end());
     std::string part = graph.Input(leaf.name, dtype, shape);
-    if (leaves_.size() > 1) {
+    if (readable.integer()) {
+      part = ExportOneHot(readable, part, graph);
+    } else if (parts_.size() > 1) {
       if (dtype != DType::kFloat32) part = graph.Node("Cast", {part}, {{"to", int64_t{1}}});
       part = graph.Node("Flatten", {part}, {{"axis", int64_t{1}}});
     }

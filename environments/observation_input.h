@@ -1,6 +1,7 @@
 // From the leaves of a time step to what a network reads: one leaf as it is, several flattened side
-// by side, normalised with the statistics that belong to the parameters. Agent and learner share
-// it, so both see the same bits.
+// by side, normalised with the statistics that belong to the parameters. Integer leaves (i64:
+// states, cards) become one-hot, each element as many numbers as its bounds allow values. Agent and
+// learner share it, so both see the same bits.
 #pragma once
 
 #include <string>
@@ -16,14 +17,15 @@ class OnnxGraph;
 
 class ObservationInput {
  public:
-  // Throws ConfigProblem for leaves that networks cannot read.
+  // Throws ConfigProblem for leaves that networks cannot read: integers without bounds.
   ObservationInput(const EnvironmentSpec& spec, const NormaliserConfig& normaliser);
 
   const Shape& shape() const { return shape_; }  // of one row, as Trunk wants it
 
   // [.., shape] from leaves [.., leaf shape] with `leading` leading dimensions. prefix is put
   // before the leaf names
-  // ("next_" for the second observation of a transition).
+  // ("next_" for the second observation of a transition). An integer outside its bounds throws
+  // Error(kInvalidArgument).
   Tensor operator()(const TensorMap& leaves, int leading, const std::string& prefix = "") const;
   // The reserved leaf action_mask, u8; undefined when the environment has none.
   Tensor Mask(const TensorMap& leaves) const;
@@ -45,7 +47,22 @@ class ObservationInput {
   const NormaliserConfig& normaliser() const { return normaliser_; }
 
  private:
-  std::vector<Leaf> leaves_;
+  // A leaf and, when it is of integers, what they are: columns of the input stand for the values
+  // low[i] .. low[i] + count[i] - 1 of element i, one element after the other.
+  struct Part {
+    Leaf leaf;
+    std::vector<int64_t> low = {}, count = {};
+    int64_t width = 0;  // columns of the input
+
+    bool integer() const { return !count.empty(); }
+  };
+
+  static std::vector<Part> ReadableParts(const EnvironmentSpec& spec);
+  static Shape InputShape(const std::vector<Part>& parts);
+  static Tensor OneHot(const Part& part, const Tensor& values);  // [..] -> [rows, width]
+  static std::string ExportOneHot(const Part& part, const std::string& values, OnnxGraph& graph);
+
+  std::vector<Part> parts_;
   NormaliserConfig normaliser_;
   Shape shape_;
   RunningStatistics statistics_;

@@ -13,9 +13,17 @@ namespace {
 
 constexpr int64_t kRows = 64;
 
-// Large enough that normalisers and action bounds clip.
+// Large enough that normalisers and action bounds clip; of integers all values.
 Tensor Observations(const Policy& policy, Rng& rng) {
-  Tensor x = Tensor::Empty(policy.spec().leaf("observation").shape.Prepend(kRows));
+  const Leaf& leaf = policy.spec().leaf("observation");
+  Tensor x = Tensor::Empty(leaf.shape.Prepend(kRows), leaf.dtype);
+  if (leaf.dtype == DType::kInt64) {
+    const auto count = static_cast<uint64_t>(leaf.high[0] - leaf.low[0]) + 1;
+    for (int64_t& value : x.data<int64_t>()) {
+      value = static_cast<int64_t>(leaf.low[0]) + static_cast<int64_t>(rng.Below(count));
+    }
+    return x;
+  }
   rng.FillNormal(x.data<float>());
   for (float& value : x.data<float>()) value *= 5;
   return x;
@@ -79,6 +87,12 @@ TEST(Export, DuelingDqnActsAsHere) {
   ExpectEqualActions(
       "algorithm: dqn\ntotal_steps: 1000\nenvironment: {id: CartPole-v1}\ndueling: true\n"
       "replay: {capacity: 1000, min_size: 100, batch_size: 32}\nnetwork: {hidden: [32, 32]}\n");
+}
+
+TEST(Export, IntegerObservationsAreOneHotAsHere) {
+  ExpectEqualActions(std::string(kPpo) +
+                     "environment: {id: FrozenLake-v1, rows: 4, normalise_observation: {enabled: "
+                     "true}}\nlearning_rate: 0.02\n");
 }
 
 TEST(Export, SacActsAsHere) {
