@@ -12,6 +12,7 @@
 #include "environments/comparison.h"
 #include "environments/environment_row.h"
 #include "environments/recording.h"
+#include "environments/verify_hands.h"
 #include "environments/verify_statistics.h"
 #include "environments/verify_tables.h"
 
@@ -29,7 +30,6 @@ struct Family {
 };
 
 Family FamilyOf(const Recording& recording) {
-  if (HoldsTables(recording)) return {};
   if (recording.Has("rollout.start_qpos")) {
     return {.parts = {"qpos", "qvel"},
             .rollout = "rollout.",
@@ -61,7 +61,7 @@ Family FamilyOf(const Recording& recording) {
 class Verifier {
  public:
   Verifier(const std::string& id, const std::string& path)
-      : recording_(path), family_(FamilyOf(recording_)), comparison_(recording_.name()) {
+      : recording_(path), comparison_(recording_.name()) {
     id_ = id.empty() ? recording_.Metadata("env") : id;
     entry_ = &Environments().At(id_);
   }
@@ -72,6 +72,12 @@ class Verifier {
                    comparison_);
       return comparison_.Report();
     }
+    if (HoldsHands(recording_)) {
+      VerifyHands(
+          recording_, [&](const std::string& arguments) { return Make(arguments); }, comparison_);
+      return comparison_.Report();
+    }
+    family_ = FamilyOf(recording_);
     const auto row = Make("");
     CheckBounds(*row);
     if (recording_.Has("step.action")) {

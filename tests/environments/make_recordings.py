@@ -122,6 +122,30 @@ def tables(name, env_id, **kwargs):
     write(name, tensors, {"env": env_id, "kwargs": json.dumps(kwargs)})
 
 
+def hands(name, count=60):
+    """Blackjack-v1 with given cards: what each action led to, under three sets of rules."""
+    from gymnasium.envs.toy_text import blackjack
+
+    variants = [{"sab": True, "natural": False}, {"sab": False, "natural": False}, {"sab": False, "natural": True}]
+    rng = np.random.default_rng(1)
+    cards = rng.choice(blackjack.deck, (count, 40))
+    cards[:count // 6, 2:4] = 1, 10  # a natural is rare
+    trace = []
+    for hand in range(count):
+        env = gymnasium.make("Blackjack-v1", **variants[hand % 3]).unwrapped
+        draws = iter(cards[hand])
+        blackjack.draw_card = lambda _: int(next(draws))
+        obs, _ = env.reset(seed=hand)
+        trace.append([hand, hand % 3, -1, *obs, 0, 0])
+        terminated = False
+        while not terminated:
+            action = int(rng.integers(2)) if hand >= count // 6 else 0
+            obs, reward, terminated, _, _ = env.step(action)
+            trace.append([hand, hand % 3, action, *obs, terminated, 2 * reward])
+    tensors = {"cards": cards.astype(np.int64), "trace": np.array(trace, np.int64), "deck": np.array(blackjack.deck)}
+    write(name, tensors, {"env": "Blackjack-v1", "variants": json.dumps(variants)})
+
+
 os.makedirs(FOLDER, exist_ok=True)
 classic("cartpole_sutton_barto", "CartPole-v1", sutton_barto_reward=True)
 classic("pendulum_f32", "Pendulum-v1", g=9.81)
@@ -136,3 +160,5 @@ tables(
     success_rate=0.75,
     reward_schedule=[10, -2, -0.5],
 )
+tables("cliffwalking_slippery", "CliffWalking-v1", is_slippery=True)
+hands("blackjack")

@@ -40,7 +40,8 @@ TEST_P(Fixture, IsReproduced) {
   EXPECT_EQ(report.failed, 0) << Failures(report);
 }
 INSTANTIATE_TEST_SUITE_P(Verify, Fixture,
-                         testing::Values("acrobot", "cartpole_sutton_barto", "frozenlake_custom",
+                         testing::Values("acrobot", "blackjack", "cartpole_sutton_barto",
+                                         "cliffwalking_slippery", "frozenlake_custom",
                                          "halfcheetah_f32", "hopper_f32",
                                          "mountaincarcontinuous_f32", "pendulum_f32"),
                          [](const auto& parameter) { return std::string(parameter.param); });
@@ -80,6 +81,17 @@ TEST(Verify, FindsOneWrongOutcome) {
     if (field.failed > 0) failed += field.tensor + " ";
   }
   EXPECT_EQ(failed, "next steps (drawn) ");
+}
+
+TEST(Verify, FindsOneWrongPayout) {
+  const std::string path = testing::TempDir() + "/wrong_hands.safetensors";
+  SafetensorsMetadata metadata;
+  TensorMap tensors = ReadSafetensors(kFixtures + "blackjack.safetensors", &metadata);
+  tensors.At("trace").data<int64_t>()[8 + 7] += 1;  // of the second row, twice the reward
+  WriteSafetensors(path, tensors, metadata);
+  const VerifyReport report = VerifyEnvironmentFile("", path);
+  EXPECT_EQ(report.failed, 1);
+  EXPECT_EQ(report.worst.tensor, "trace.reward");
 }
 
 TEST(Verify, RefusesTablesOfAnotherEnvironment) {
@@ -138,9 +150,11 @@ TEST_P(Reference, IsReproduced) {
 INSTANTIATE_TEST_SUITE_P(
     Verify, Reference,
     testing::Values("classic_acrobot_v1", "classic_cartpole_v1", "classic_mountaincar_v0",
-                    "classic_mountaincarcontinuous_v0", "classic_pendulum_v1",
+                    "classic_mountaincarcontinuous_v0", "classic_pendulum_v1", "toytext_blackjack",
+                    "toytext_cliffwalking", "toytext_cliffwalking_slippery",
                     "toytext_frozenlake_4x4", "toytext_frozenlake_4x4_slippery",
-                    "toytext_frozenlake_8x8", "toytext_frozenlake_8x8_slippery"),
+                    "toytext_frozenlake_8x8", "toytext_frozenlake_8x8_slippery", "toytext_taxi",
+                    "toytext_taxi_rainy"),
     [](const auto& parameter) { return std::string(parameter.param); });
 INSTANTIATE_TEST_SUITE_P(
     VerifyMujoco, Reference,
