@@ -6,17 +6,17 @@
 #include <utility>
 
 #include "base/check.h"
+#include "environments/numpy_sum.h"
 
 namespace weft {
 namespace {
 
 template <class T>
 double WeightedSquares(ActionRow action, int64_t size, double weight) {
-  T sum = 0;
-  for (int64_t i = 0; i < size; ++i) {
+  const T sum = NumpySum<T>(size, [&](int64_t i) {
     const auto value = static_cast<T>(action.real(i));
-    sum += value * value;
-  }
+    return value * value;
+  });
   return static_cast<T>(weight) * sum;
 }
 
@@ -143,9 +143,10 @@ double MujocoEnvironment::ControlCost(ActionRow action, double weight) const {
 }
 
 double SumOfSquares(std::span<const double> values) {
-  double sum = 0;
-  for (const double value : values) sum += value * value;
-  return sum;
+  return NumpySum<double>(std::ssize(values), [&](int64_t i) {
+    const double value = values[static_cast<size_t>(i)];
+    return value * value;
+  });
 }
 
 double Distance(std::span<const double> a, std::span<const double> b) {

@@ -79,7 +79,8 @@ class MujocoEnvironment : public Environment {
   // Throws Error(kConfig) for a model with fewer coordinates or velocities than the task reads.
   MujocoEnvironment(const MujocoArguments& arguments, int64_t least_nq, int64_t least_nv);
 
-  // Declares the observation, one leaf of `size` unbounded f64, and the names of info_.
+  // Declares the observation, one leaf of `size` unbounded f64, and the names of info_, where
+  // element 1 of Gymnasium's vector NAME is NAME[1].
   void Declare(int64_t size, std::vector<std::string> info);
   // Writes the state that an episode begins in; both spans hold the model's initial state.
   virtual void DrawState(Rng& rng, std::span<double> position, std::span<double> velocity);

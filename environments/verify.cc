@@ -58,6 +58,14 @@ Family FamilyOf(const Recording& recording) {
   return family;
 }
 
+// JSON, but for infinity, is YAML.
+std::string YamlOf(std::string json) {
+  const std::string word = "Infinity";
+  for (size_t at = 0; (at = json.find(word, at)) != std::string::npos;)
+    json.replace(at, word.size(), ".inf");
+  return json;
+}
+
 class Verifier {
  public:
   Verifier(const std::string& id, const std::string& path)
@@ -98,7 +106,7 @@ class Verifier {
   std::unique_ptr<EnvironmentRow> Make(const std::string& arguments,
                                        const std::string& more = "") const {
     const auto config = entry_->make_arguments();
-    const std::string given = arguments.empty() ? recording_.Metadata("kwargs") : arguments;
+    const std::string given = arguments.empty() ? YamlOf(recording_.Metadata("kwargs")) : arguments;
     ConfigSource source = ConfigSource::Text(given.empty() ? "{}" : given, recording_.name());
     if (!more.empty()) source.Override(more);
     source.Parse(*config);
@@ -163,9 +171,14 @@ class Verifier {
     }
     const std::vector<double> info = row.Info();
     for (size_t i = 0; i < info.size(); ++i) {
-      const std::string tensor = prefix + "info." + row.spec().info[i];
+      const std::string& name = row.spec().info[i];
+      const size_t bracket = name.find('[');  // element 1 of a vector is NAME[1]
+      const size_t element =
+          bracket == std::string::npos ? 0 : std::stoul(name.substr(bracket + 1));
+      const std::string tensor = prefix + "info." + name.substr(0, bracket);
       if (!recording_.Has(tensor)) continue;
-      comparison_.Check(tensor, info[i], recording_.Number(tensor, index), reward_tolerance);
+      comparison_.Check(tensor, info[i], recording_.Row(tensor, index).at(element),
+                        reward_tolerance);
     }
   }
 

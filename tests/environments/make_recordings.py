@@ -153,6 +153,10 @@ classic("mountaincarcontinuous_f32", "MountainCarContinuous-v0", goal_velocity=0
 classic("acrobot", "Acrobot-v1", episodes=2, steps=20)
 mujoco("halfcheetah_f32", "HalfCheetah-v5", ctrl_cost_weight=0.2, frame_skip=3)
 mujoco("hopper_f32", "Hopper-v5")
+mujoco("ant_f32", "Ant-v5", steps=10)
+mujoco("humanoid_f32", "Humanoid-v5", steps=10, include_cinert_in_observation=False, include_cvel_in_observation=False)
+mujoco("pusher_f32", "Pusher-v5", steps=10)
+mujoco("reacher_v4_f32", "Reacher-v4")
 tables(
     "frozenlake_custom",
     "FrozenLake-v1",

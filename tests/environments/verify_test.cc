@@ -42,8 +42,11 @@ TEST_P(Fixture, IsReproduced) {
 INSTANTIATE_TEST_SUITE_P(Verify, Fixture,
                          testing::Values("acrobot", "blackjack", "cartpole_sutton_barto",
                                          "cliffwalking_slippery", "frozenlake_custom",
-                                         "halfcheetah_f32", "hopper_f32",
                                          "mountaincarcontinuous_f32", "pendulum_f32"),
+                         [](const auto& parameter) { return std::string(parameter.param); });
+INSTANTIATE_TEST_SUITE_P(VerifyMujoco, Fixture,
+                         testing::Values("ant_f32", "halfcheetah_f32", "hopper_f32", "humanoid_f32",
+                                         "pusher_f32", "reacher_v4_f32"),
                          [](const auto& parameter) { return std::string(parameter.param); });
 
 TEST(Verify, FollowsNumPyIntoFloat32) {
@@ -156,12 +159,18 @@ INSTANTIATE_TEST_SUITE_P(
                     "toytext_frozenlake_8x8", "toytext_frozenlake_8x8_slippery", "toytext_taxi",
                     "toytext_taxi_rainy"),
     [](const auto& parameter) { return std::string(parameter.param); });
+// All but mujoco_humanoidstandup_v5, whose 20 random episodes of 1000 steps take seconds.
 INSTANTIATE_TEST_SUITE_P(
     VerifyMujoco, Reference,
-    testing::Values("mujoco_halfcheetah_v4__default", "mujoco_halfcheetah_v5",
+    testing::Values("mujoco_ant_v4__contact_forces", "mujoco_ant_v4__default", "mujoco_ant_v5",
+                    "mujoco_ant_v5__no_cfrc", "mujoco_ant_v5__positions", "mujoco_ant_v5__weights",
+                    "mujoco_halfcheetah_v4__default", "mujoco_halfcheetah_v5",
                     "mujoco_halfcheetah_v5__positions", "mujoco_halfcheetah_v5__weights",
                     "mujoco_hopper_v4__default", "mujoco_hopper_v5",
                     "mujoco_hopper_v5__nonterminating", "mujoco_hopper_v5__weights",
+                    "mujoco_humanoid_v4__default", "mujoco_humanoid_v5",
+                    "mujoco_humanoid_v5__compact", "mujoco_humanoid_v5__weights",
+                    "mujoco_humanoidstandup_v4__default", "mujoco_humanoidstandup_v5__weights",
                     "mujoco_inverteddoublependulum_v4__default", "mujoco_inverteddoublependulum_v5",
                     "mujoco_inverteddoublependulum_v5__weights",
                     "mujoco_invertedpendulum_v4__default", "mujoco_invertedpendulum_v5",
