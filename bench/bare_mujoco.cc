@@ -13,20 +13,27 @@ struct Task {
   const char* id;
   const char* xml_file;
   int64_t frame_skip;
+  bool contact_forces = false;  // reads what mj_rnePostConstraint computes
 };
-constexpr Task kTasks[] = {{"HalfCheetah-v5", "half_cheetah.xml", 5},
+constexpr Task kTasks[] = {{"Ant-v5", "ant.xml", 5, true},
+                           {"HalfCheetah-v5", "half_cheetah.xml", 5},
                            {"Hopper-v5", "hopper.xml", 4},
-                           {"Walker2d-v5", "walker2d_v5.xml", 4},
-                           {"InvertedPendulum-v5", "inverted_pendulum.xml", 2}};
+                           {"Humanoid-v5", "humanoid.xml", 5, true},
+                           {"HumanoidStandup-v5", "humanoidstandup.xml", 5, true},
+                           {"InvertedDoublePendulum-v5", "inverted_double_pendulum.xml", 5},
+                           {"InvertedPendulum-v5", "inverted_pendulum.xml", 2},
+                           {"Pusher-v5", "pusher_v5.xml", 5},
+                           {"Reacher-v5", "reacher.xml", 2},
+                           {"Swimmer-v5", "swimmer.xml", 4},
+                           {"Walker2d-v5", "walker2d_v5.xml", 4}};
 
-// mj_step and nothing else, from the states and with the controls of the script; each thread plays
-// its rows alone.
+// MuJoCo's steps and nothing else, from the states and with the controls of the script; each thread
+// plays its rows alone.
 class BareMujoco final : public Player {
  public:
-  BareMujoco(const Script& script, const std::string& xml_file, int64_t frame_skip,
-             ThreadPool& pool)
-      : script_(script), frame_skip_(frame_skip), pool_(pool) {
-    for (size_t row = 0; row < script.rows.size(); ++row) simulations_.emplace_back(xml_file);
+  BareMujoco(const Script& script, const Task& task, ThreadPool& pool)
+      : script_(script), task_(task), pool_(pool) {
+    for (size_t row = 0; row < script.rows.size(); ++row) simulations_.emplace_back(task.xml_file);
   }
   void Rewind() override {
     for (size_t row = 0; row < simulations_.size(); ++row) PlayEvent(row, 0);
@@ -50,12 +57,13 @@ class BareMujoco final : public Player {
     if (first) {
       simulation.Reset(std::span(numbers).first(nq), std::span(numbers).subspan(nq));
     } else {
-      simulation.Step(numbers, frame_skip_);
+      simulation.Step(numbers, task_.frame_skip);
+      if (task_.contact_forces) simulation.ComputeContactForces();
     }
   }
 
   const Script& script_;
-  int64_t frame_skip_;
+  const Task& task_;
   ThreadPool& pool_;
   std::vector<MujocoSimulation> simulations_;
 };
@@ -70,8 +78,7 @@ bool HasBareMujoco(const std::string& id) {
 std::unique_ptr<Player> MakeBareMujoco(const std::string& id, const Script& script,
                                        ThreadPool& pool) {
   for (const Task& task : kTasks) {
-    if (id == task.id)
-      return std::make_unique<BareMujoco>(script, task.xml_file, task.frame_skip, pool);
+    if (id == task.id) return std::make_unique<BareMujoco>(script, task, pool);
   }
   return nullptr;
 }

@@ -32,8 +32,9 @@ class Player {
   virtual void Play(const Script& script, int64_t begin, int64_t end) = 0;
 };
 
-// mj_step and nothing else, from the states and with the controls of the script, which must outlive
-// it; each thread plays its rows alone. Exists for the MuJoCo tasks in a build with MuJoCo.
+// MuJoCo's steps and nothing else (mj_step, and mj_rnePostConstraint where the task reads contact
+// forces), from the states and with the controls of the script, which must outlive it; each thread
+// plays its rows alone. Exists for Gymnasium's MuJoCo tasks in a build with MuJoCo.
 bool HasBareMujoco(const std::string& id);
 std::unique_ptr<Player> MakeBareMujoco(const std::string& id, const Script& script,
                                        ThreadPool& pool);

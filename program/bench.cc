@@ -225,6 +225,7 @@ constexpr EnvironmentPeer kEnvironmentPeers[] = {
     {"CartPole-v1", 40e6, 1.2e6, 0}, {"Pendulum-v1", 10e6, 1.5e6, 0},
     {"Acrobot-v1", 2e6, 0.6e6, 0},   {"HalfCheetah-v5", 0, 44e3, 80e3},
     {"Hopper-v5", 0, 21e3, 41e3},    {"Walker2d-v5", 0, 15e3, 28e3},
+    {"Ant-v5", 0, 6.5e3, 12.7e3},    {"Humanoid-v5", 0, 6.1e3, 11.5e3},
 };
 
 int BenchAllEnvironments(const BenchOptions& options, int threads) {
