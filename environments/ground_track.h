@@ -28,7 +28,7 @@ inline std::vector<std::string> GroundInfo() {
 inline void WriteGroundInfo(double x, double y, const GroundTrack& track, std::span<double> info) {
   info[0] = x;
   info[1] = y;
-  info[2] = std::hypot(x, y);
+  info[2] = std::sqrt(x * x + y * y);
   info[3] = track.x_velocity;
   info[4] = track.y_velocity;
 }

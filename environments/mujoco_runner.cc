@@ -163,7 +163,7 @@ class RunnerEnvironment final : public MujocoEnvironment {
     if (runner.swims) {
       info_[4] = position[1];
       info_[5] = (position[1] - y_before) / dt();
-      info_[6] = std::hypot(position[0], position[1]);
+      info_[6] = std::sqrt(SumOfSquares(position.first(2)));
     } else if (runner.has_health) {
       info_[4] = position[1] - simulation_.initial_position()[1];
       info_[5] = survive;

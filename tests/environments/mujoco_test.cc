@@ -151,5 +151,36 @@ TEST(Mujoco, HealthyRangesNeedTwoNumbers) {
   EXPECT_NO_THROW(ConfigSource::Text("{healthy_z_range: [0.7, .inf]}", "test").Parse(*infinite));
 }
 
+TEST(Mujoco, TakesAntsMainBodyByNameOrNumber) {
+  const EnvironmentEntry& entry = Environments().At("Ant-v5");
+  const auto forward = [&](const std::string& arguments) {
+    const auto config = entry.make_arguments();
+    ConfigSource::Text(arguments, "test").Parse(*config);
+    EnvironmentRow row(entry.make(*config));
+    Rng rng(1, Purpose::kTest);
+    row.Reset(rng);
+    const std::vector<float> action(8, 1);
+    row.Step({action.data(), DType::kFloat32}, rng);
+    return row.Info().at(5);
+  };
+  EXPECT_EQ(forward("{main_body: torso}"), forward("{}"));
+  EXPECT_EQ(forward("{main_body: front_left_leg}"), forward("{main_body: 2}"));
+  EXPECT_NE(forward("{main_body: aux_1}"), forward("{}"));
+  EXPECT_THROW(forward("{main_body: tail}"), Error);
+}
+
+TEST(Mujoco, VersionsTakeTheirOwnArguments) {
+  const auto parse = [](const char* id, const char* arguments) {
+    ConfigSource::Text(arguments, "test").Parse(*Environments().At(id).make_arguments());
+  };
+  EXPECT_NO_THROW(parse("Ant-v4", "{use_contact_forces: true}"));
+  EXPECT_THROW(parse("Ant-v5", "{use_contact_forces: true}"), Error);
+  EXPECT_THROW(parse("Ant-v5", "{contact_force_range: [1, -1]}"), Error);
+  EXPECT_THROW(parse("Humanoid-v4", "{contact_cost_weight: 1}"), Error);
+  EXPECT_THROW(parse("Humanoid-v5", "{contact_cost_range: [1, -.inf]}"), Error);
+  EXPECT_THROW(parse("Reacher-v5", "{reset_noise_scale: 0.1}"), Error);
+  EXPECT_EQ(Environments().Find("Pusher-v4"), nullptr);
+}
+
 }  // namespace
 }  // namespace weft
