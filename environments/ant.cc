@@ -71,8 +71,8 @@ class Ant final : public MujocoEnvironment {
                        (version() == 5 || arguments.contacts)) {
     std::vector<std::string> info = GroundInfo();
     info.insert(info.end(), {"reward_forward", "reward_ctrl", "reward_survive"});
-    info.push_back(version() == 4 ? "forward_reward" : "reward_contact");
-    Declare(simulation_.nq() - hidden() + simulation_.nv() +
+    info.emplace_back(version() == 4 ? "forward_reward" : "reward_contact");
+    Declare(simulation_.nq() - static_cast<int64_t>(hidden()) + simulation_.nv() +
                 (arguments.contacts ? std::ssize(ObservedForces()) : 0),
             std::move(info));
   }
