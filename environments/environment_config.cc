@@ -1,11 +1,14 @@
 #include "environments/environment_config.h"
 
 #include <algorithm>
+#include <cctype>
+#include <functional>
 #include <utility>
 #include <vector>
 
 #include "base/check.h"
 #include "base/text.h"
+#include "environments/python_environment.h"
 #include "environments/wrappers.h"
 
 namespace weft {
@@ -15,6 +18,10 @@ const std::vector<std::string>& WrapperNames() {
   static const auto& names = *new std::vector<std::string>{
       "action_repeat", "clip_action", "clip_reward", "frame_stack", "scale_action"};
   return names;
+}
+
+EnvironmentEntry EntryOf(const std::string& id) {
+  return id.starts_with(kPythonPrefix) ? PythonEnvironment(id) : Environments().At(id);
 }
 
 }  // namespace
@@ -43,8 +50,7 @@ void NormaliserConfig::Fields(FieldVisitor& visitor) {
 
 EnvironmentConfig::EnvironmentConfig(const EnvironmentConfig& other)
     : id(other.id),
-      arguments(other.arguments ? Environments().At(other.id).copy_arguments(*other.arguments)
-                                : nullptr),
+      arguments(other.arguments ? EntryOf(other.id).copy_arguments(*other.arguments) : nullptr),
       rows(other.rows),
       time_limit(other.time_limit),
       wrappers(other.wrappers),
@@ -56,13 +62,20 @@ EnvironmentConfig& EnvironmentConfig::operator=(const EnvironmentConfig& other) 
 }
 
 void EnvironmentConfig::SetId(const std::string& new_id) {
-  arguments = Environments().At(new_id).make_arguments();
+  arguments = EntryOf(new_id).make_arguments();
   id = new_id;
 }
 
 void EnvironmentConfig::Fields(FieldVisitor& visitor) {
   std::string new_id = id;
   visitor.Field("id", new_id, "registered name, as `weft list environments` shows it");
+  std::string target;
+  visitor.Field("python", target,
+                "instead of id: MODULE:NAME of a Gymnasium environment, short for id: python:...");
+  if (!target.empty()) {
+    if (new_id != id) throw ConfigProblem("python", "the environment has an id already, " + new_id);
+    new_id = kPythonPrefix + target;
+  }
   if (new_id != id) SetId(new_id);
   if (arguments) visitor.Section("arguments", *arguments, "keyword arguments of the environment");
   visitor.Field("rows", rows, "environments that step together, over all replicas",
@@ -108,7 +121,10 @@ EnvironmentSpec EnvironmentConfig::Spec() const {
 
 std::string EnvironmentConfig::FileName() const {
   std::string name = id;
-  std::ranges::replace(name, '/', '-');
+  const auto part_of_a_name = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '-';
+  };
+  std::ranges::replace_if(name, std::not_fn(part_of_a_name), '-');
   return name;
 }
 
@@ -118,7 +134,7 @@ std::unique_ptr<BatchEnvironment> MakeBatchEnvironment(const EnvironmentConfig& 
   for (const WrapperConfig& wrapper : config.wrappers) {
     if (wrapper.name == "action_repeat") options.action_repeat = wrapper.count;
   }
-  auto batch = Environments().At(config.id).make_batch(*config.arguments, options);
+  auto batch = EntryOf(config.id).make_batch(*config.arguments, options);
   for (const WrapperConfig& wrapper : config.wrappers) {
     if (wrapper.name == "clip_action") {
       batch = ClipAction(std::move(batch));

@@ -2,7 +2,7 @@
 // wrapped around it.
 //
 //   environment:
-//     id: HalfCheetah-v5
+//     id: HalfCheetah-v5     # or, of Gymnasium: python: "MODULE:NAME"
 //     rows: 16
 //     arguments: {ctrl_cost_weight: 0.05}
 //     wrappers: [{name: action_repeat, count: 2}, clip_action]

@@ -58,11 +58,12 @@ std::string ResolvePolicy(const std::string& init_from) {
   return std::filesystem::absolute(newest->path + "/policy.safetensors");
 }
 
-// Throws kConfig when the networks of the config cannot take over the policy of init_from.
-void CheckPolicyFits(const Algorithm& algorithm) {
+// Throws kConfig when the environment, or the policy of init_from, does not fit the networks.
+void CheckAgent(const Algorithm& algorithm) {
+  const auto agent = algorithm.MakeAgent(1);
   if (algorithm.init_from.empty()) return;
   try {
-    algorithm.MakeAgent(1)->Load(ReadSafetensors(algorithm.init_from));
+    agent->Load(ReadSafetensors(algorithm.init_from));
   } catch (const Error& error) {
     throw Error(ErrorCode::kConfig, "init_from: " + algorithm.init_from + ": " + error.message());
   }
@@ -210,7 +211,7 @@ int Train(const TrainOptions& options) {
     FragmentGraph graph;  // impossible combinations stop here, before anything is written
     algorithm->Build(graph);
     graph.Validate();
-    CheckPolicyFits(*algorithm);
+    CheckAgent(*algorithm);
   }
   const auto directory =
       RunDirectory::Create(algorithm->run,
