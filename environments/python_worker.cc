@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -199,7 +199,7 @@ class PythonWorker::Process {
         ended_ = *end;
         pid_ = 0;
       } else if (Clock::now() > deadline) {
-        ended_ = fmt::format("no answer within {:g} s", seconds);
+        ended_ = "no answer within " + std::to_string(std::lround(seconds)) + " s";
       }
     }
     return false;
