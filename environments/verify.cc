@@ -12,6 +12,7 @@
 #include "environments/comparison.h"
 #include "environments/environment_row.h"
 #include "environments/recording.h"
+#include "environments/verify_grids.h"
 #include "environments/verify_hands.h"
 #include "environments/verify_statistics.h"
 #include "environments/verify_tables.h"
@@ -78,6 +79,10 @@ class Verifier {
     if (HoldsTables(recording_)) {
       VerifyTables(recording_, *Make("", recording_.Has("action_mask") ? "action_mask=true" : ""),
                    comparison_);
+      return comparison_.Report();
+    }
+    if (HoldsGrids(recording_)) {
+      VerifyGrids(recording_, *Make(""), comparison_);
       return comparison_.Report();
     }
     if (HoldsHands(recording_)) {

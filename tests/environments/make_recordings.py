@@ -1,7 +1,8 @@
-"""Writes tests/data/environments/*.safetensors: short recordings of Gymnasium 1.4.0 in the form that verify reads.
+"""Writes tests/data/environments/*.safetensors: short recordings of Gymnasium and MiniGrid in the form that verify reads.
 
-Needs gymnasium==1.4.0, mujoco==3.17.0 and numpy. Actions are float32, as Gymnasium's action spaces sample them, so the
-recordings hold the float32 arithmetic that NumPy applies to them; the real reference files use float64 actions.
+Needs gymnasium==1.4.0, minigrid==3.2.0, mujoco==3.17.0 and numpy. Actions are float32, as Gymnasium's action spaces
+sample them, so the recordings hold the float32 arithmetic that NumPy applies to them; the real reference files use
+float64 actions.
 """
 
 import json
@@ -146,6 +147,58 @@ def hands(name, count=60):
     write(name, tensors, {"env": "Blackjack-v1", "variants": json.dumps(variants)})
 
 
+def grids(name, env_id, episodes=3, steps=40, resets=2000, **kwargs):
+    """Episodes of minigrid 3.2.0 with random actions, and how often its resets put what where."""
+    import minigrid
+
+    if env_id not in gymnasium.registry:
+        minigrid.register_minigrid_envs()
+    env = gymnasium.make(env_id, **kwargs).unwrapped
+    rng = np.random.default_rng(1)
+    rows = {key: [] for key in ("action", "agent", "carrying", "grid", "obs", "reward", "terminated", "truncated")}
+    offset = [0]
+
+    def add(action, obs, reward, terminated, truncated):
+        rows["action"].append(action)
+        rows["agent"].append([*env.agent_pos, env.agent_dir])
+        rows["carrying"].append(env.carrying.encode() if env.carrying else (0, 0, 0))
+        rows["grid"].append(env.grid.encode())
+        rows["obs"].append(obs["image"])
+        rows["reward"].append(float(reward))
+        rows["terminated"].append(int(terminated))
+        rows["truncated"].append(int(truncated))
+
+    for episode in range(episodes):
+        obs, _ = env.reset(seed=episode)
+        add(-1, obs, 0, False, False)
+        for _ in range(steps):
+            # Walks, and picks up and opens what is in the way.
+            action = int(rng.choice([0, 1, 2, 3, 4, 5], p=[0.15, 0.15, 0.4, 0.12, 0.03, 0.15]))
+            obs, *outcome, _ = env.step(action)
+            add(action, obs, *outcome)
+            if outcome[1] or outcome[2]:
+                break
+        offset.append(len(rows["action"]))
+    objects = np.zeros((env.width, env.height, 11), np.float32)
+    agent = np.zeros((env.width, env.height, 4), np.float32)
+    for seed in range(resets):
+        env.reset(seed=1000 + seed)
+        code = env.grid.encode()[:, :, 0]
+        objects[np.arange(env.width)[:, None], np.arange(env.height), code] += 1
+        agent[env.agent_pos[0], env.agent_pos[1], env.agent_dir] += 1
+    small = ("grid", "obs")
+    tensors = {
+        key: np.array(value, np.uint8 if key in small else np.float64 if key == "reward" else np.int64)
+        for key, value in rows.items()
+    }
+    tensors["offset"] = np.array(offset, np.int64)
+    tensors["layouts.objects"] = objects / resets
+    tensors["layouts.agent"] = agent / resets
+    tensors["layouts.resets"] = np.array([resets], np.int64)
+    tensors["layouts.height"] = np.array([env.height], np.int64)
+    write(name, tensors, {"env": env_id, "kwargs": json.dumps(kwargs)})
+
+
 os.makedirs(FOLDER, exist_ok=True)
 classic("cartpole_sutton_barto", "CartPole-v1", sutton_barto_reward=True)
 classic("pendulum_f32", "Pendulum-v1", g=9.81)
@@ -166,3 +219,8 @@ tables(
 )
 tables("cliffwalking_slippery", "CliffWalking-v1", is_slippery=True)
 hands("blackjack")
+grids("minigrid_doorkey", "MiniGrid-DoorKey-6x6-v0", agent_view_size=5)
+grids("minigrid_empty_random", "MiniGrid-Empty-Random-5x5-v0", episodes=1, max_steps=20)
+grids("minigrid_fourrooms", "MiniGrid-FourRooms-v0", episodes=2, steps=20)
+grids("minigrid_lavagap", "MiniGrid-LavaGapS7-v0")
+grids("minigrid_multiroom", "MiniGrid-MultiRoom-N4-S5-v1", episodes=2, steps=20)

@@ -29,7 +29,7 @@ std::string Failures(const VerifyReport& report) {
 
 class Fixture : public testing::TestWithParam<const char*> {};
 
-// Recorded by make_recordings.py with Gymnasium 1.4.0.
+// Recorded by make_recordings.py with Gymnasium 1.4.0 and minigrid 3.2.0.
 TEST_P(Fixture, IsReproduced) {
   const std::string path = kFixtures + GetParam() + ".safetensors";
   SafetensorsMetadata metadata;
@@ -42,7 +42,10 @@ TEST_P(Fixture, IsReproduced) {
 INSTANTIATE_TEST_SUITE_P(Verify, Fixture,
                          testing::Values("acrobot", "blackjack", "cartpole_sutton_barto",
                                          "cliffwalking_slippery", "frozenlake_custom",
-                                         "mountaincarcontinuous_f32", "pendulum_f32"),
+                                         "minigrid_doorkey", "minigrid_empty_random",
+                                         "minigrid_fourrooms", "minigrid_lavagap",
+                                         "minigrid_multiroom", "mountaincarcontinuous_f32",
+                                         "pendulum_f32"),
                          [](const auto& parameter) { return std::string(parameter.param); });
 INSTANTIATE_TEST_SUITE_P(VerifyMujoco, Fixture,
                          testing::Values("ant_f32", "halfcheetah_f32", "hopper_f32", "humanoid_f32",
@@ -95,6 +98,32 @@ TEST(Verify, FindsOneWrongPayout) {
   const VerifyReport report = VerifyEnvironmentFile("", path);
   EXPECT_EQ(report.failed, 1);
   EXPECT_EQ(report.worst.tensor, "trace.reward");
+}
+
+TEST(Verify, FindsOneWrongCell) {
+  const std::string path = testing::TempDir() + "/wrong_grid.safetensors";
+  SafetensorsMetadata metadata;
+  TensorMap tensors = ReadSafetensors(kFixtures + "minigrid_doorkey.safetensors", &metadata);
+  tensors.At("obs").data<uint8_t>()[5 * 5 * 3 + 7] ^= 1;  // of the second row
+  WriteSafetensors(path, tensors, metadata);
+  const VerifyReport report = VerifyEnvironmentFile("", path);
+  EXPECT_EQ(report.failed, 1);
+  EXPECT_EQ(report.worst.tensor, "obs");
+}
+
+TEST(Verify, FindsLayoutsOfAnotherKind) {
+  // Agents anywhere instead of in the corner.
+  const std::string path = testing::TempDir() + "/wrong_layouts.safetensors";
+  SafetensorsMetadata metadata;
+  const TensorMap tensors =
+      ReadSafetensors(kFixtures + "minigrid_empty_random.safetensors", &metadata);
+  metadata["env"] = "MiniGrid-Empty-5x5-v0";
+  WriteSafetensors(path, tensors, metadata);
+  std::string failed;
+  for (const VerifyField& field : VerifyEnvironmentFile("", path).fields) {
+    if (field.failed > 0) failed += field.tensor + " ";
+  }
+  EXPECT_EQ(failed, "layouts.agent ");
 }
 
 TEST(Verify, RefusesTablesOfAnotherEnvironment) {
