@@ -78,6 +78,9 @@ struct PlotOptions {
 };
 int Plot(const PlotOptions& options);
 
+// Files of a new environment: in weft's own tree when the current folder is one, else a project.
+int NewEnvironment(const std::string& name, bool json);
+
 int Export(const std::string& run, const std::string& file, bool json);
 
 }  // namespace weft

@@ -151,6 +151,13 @@ struct CommandLine {
         ->check(CLI::IsMember({"algorithms", "environments"}));
     command->callback([this] { status = weft::List(what, json); });
 
+    command = Command("new", "write the files of a new environment that works");
+    command->add_option("what", what, "environment")
+        ->required()
+        ->check(CLI::IsMember({"environment"}));
+    command->add_option("name", file, "such as MyLamp")->required();
+    command->callback([this] { status = weft::NewEnvironment(file, json); });
+
     command = Command("graph", "print the fragment graph of a config");
     command->add_option("config", config, "YAML file")->required();
     command->add_option("overrides", overrides, "key=value");

@@ -81,7 +81,9 @@ class Shifted final : public Environment {
   }
   void Step(ActionRow action, Rng&, StepRow out) override {
     WEFT_CHECK(action.index(0) >= -1 && action.index(0) <= 1) << "a foreign action";
-    if (two_) WEFT_CHECK(action.index(1) == 5 || action.index(1) == 6) << "a foreign action";
+    if (two_) {
+      WEFT_CHECK(action.index(1) == 5 || action.index(1) == 6) << "a foreign action";
+    }
     out.Next(
         static_cast<double>(action.index(0)) + (two_ ? static_cast<double>(action.index(1)) : 0),
         false);

@@ -139,5 +139,27 @@ TEST(CommandLine, ListsGraphsAndHelp) {
   EXPECT_NE(weft.Run("").error.find("evaluate"), std::string::npos);
 }
 
+TEST(CommandLine, ANewEnvironmentJoinsTheTreeOrIsAProject) {
+  const WeftProcess weft;
+  EXPECT_EQ(weft.Run("new environment 3D").status, 78);
+  EXPECT_EQ(weft.Run("new environment CartPole --json").status, 0);  // CartPole-v0 is free
+  EXPECT_EQ(weft.Run("new environment CartPole").status, 78);
+  EXPECT_NE(weft.Read("cart_pole/cart_pole.cc").find("\"CartPole-v0\""), std::string::npos);
+  EXPECT_NE(weft.Read("cart_pole/CMakeLists.txt").find("find_package(weft"), std::string::npos);
+
+  for (const char* folder : {"environments", "tests/environments", "configs/ppo"})
+    MakeDirectories(weft.folder() + "/" + folder);
+  weft.Write("environments/register_environment.h", "");
+  weft.Write("environments/CMakeLists.txt", "list(\n  acrobot.cc\n  pendulum.cc\n)\n");
+  weft.Write("tests/environments/CMakeLists.txt", "list(\n  allocation_count.cc\n  ${more})\n");
+  ASSERT_EQ(weft.Run("new environment my_lamp").status, 0);
+  EXPECT_EQ(weft.Read("environments/CMakeLists.txt"),
+            "list(\n  acrobot.cc\n  my_lamp.cc\n  pendulum.cc\n)\n");
+  EXPECT_EQ(weft.Read("tests/environments/CMakeLists.txt"),
+            "list(\n  allocation_count.cc\n  my_lamp_test.cc\n  ${more})\n");
+  EXPECT_NE(weft.Read("environments/my_lamp.cc").find("class MyLamp "), std::string::npos);
+  EXPECT_NE(weft.Read("configs/ppo/my_lamp.yaml").find("MyLamp-v0"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace weft

@@ -60,6 +60,16 @@ foreach(lamp -1 1)
   expect("${output}" "${towards_it}\n" "action with the lamp at ${lamp}")
 endforeach()
 
+# A new environment is such a project under another name.
+run(${prefix}/bin/weft new environment MyLamp --json)
+run(${CMAKE_COMMAND} -S ${FOLDER}/my_lamp -B ${FOLDER}/my_lamp/build -G ${GENERATOR} -DCMAKE_BUILD_TYPE=Release
+    -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_PREFIX_PATH=${prefix})
+run(${CMAKE_COMMAND} --build ${FOLDER}/my_lamp/build)
+run(${FOLDER}/my_lamp/build/my_lamp train my_lamp/my_lamp.yaml run=new --json)
+string(JSON hash_of_new GET "${json}" parameter_hash)
+expect(${hash_of_new} ${hash} "parameter hash under another name")
+run(${FOLDER}/my_lamp/build/my_lamp verify environment MyLamp-v0)
+
 # The installed program and its configs, from another folder, and its policy in another program.
 set(configs ${prefix}/share/weft/configs)
 run(${prefix}/bin/weft train ${configs}/ppo/cartpole.yaml run=cartpole total_steps=4000 --json)
