@@ -14,9 +14,9 @@ void Comparison::Check(const std::string& tensor, double got, double expected, d
   const double error = std::isnan(got) && std::isnan(expected) ? 0 : std::abs(got - expected);
   const double ratio = error == 0 ? 0 : tolerance > 0 ? error / tolerance : INFINITY;
   if (!(ratio <= 1)) ++field.failed;
-  if (!(error <= field.error)) field.error = error;
   if (field.checked == 1 || !(ratio <= field.ratio)) {
     field.ratio = ratio;
+    field.error = error;
     field.tolerance = tolerance;
   }
 }

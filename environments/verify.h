@@ -15,9 +15,8 @@ namespace weft {
 struct VerifyField {
   std::string file, tensor;
   int64_t checked = 0, failed = 0;  // values
-  double error = 0;                 // largest difference
-  double ratio = 0;      // largest difference in units of its tolerance; above 1 is a failure
-  double tolerance = 0;  // of the value with that ratio
+  double ratio = 0;  // largest difference in units of its tolerance; above 1 is a failure
+  double error = 0, tolerance = 0;  // of the value with that ratio
 };
 
 struct VerifyReport {
