@@ -21,7 +21,7 @@ class GridDoorKey final : public GridWorld {
 
   explicit GridDoorKey(const Arguments& arguments)
       : GridWorld(arguments, arguments.size, arguments.size, 10 * arguments.size * arguments.size,
-                  /*see_through_walls=*/false) {}
+                  Rules()) {}
 
  private:
   void Generate(Rng& rng) override {

@@ -39,7 +39,7 @@ class GridEmpty final : public GridWorld {
 
   explicit GridEmpty(const Arguments& arguments)
       : GridWorld(arguments, arguments.size, arguments.size, 4 * arguments.size * arguments.size,
-                  /*see_through_walls=*/true),
+                  {.see_through_walls = true}),
         start_(arguments.agent_start_pos),
         start_direction_(arguments.agent_start_dir) {}
 

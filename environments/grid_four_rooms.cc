@@ -15,7 +15,7 @@ class GridFourRooms final : public GridWorld {
   };
 
   explicit GridFourRooms(const Arguments& arguments)
-      : GridWorld(arguments, kSize, kSize, 100, /*see_through_walls=*/false) {}
+      : GridWorld(arguments, kSize, kSize, 100, Rules()) {}
 
  private:
   void Generate(Rng& rng) override {

@@ -21,7 +21,7 @@ class GridLavaGap final : public GridWorld {
 
   explicit GridLavaGap(const Arguments& arguments)
       : GridWorld(arguments, arguments.size, arguments.size, 4 * arguments.size * arguments.size,
-                  /*see_through_walls=*/false) {}
+                  Rules()) {}
 
  private:
   void Generate(Rng& rng) override {

@@ -41,7 +41,7 @@ class GridMultiRoom final : public GridWorld {
 
   explicit GridMultiRoom(const Arguments& arguments)
       : GridWorld(arguments, arguments.width, arguments.height, 20 * arguments.max_num_rooms,
-                  /*see_through_walls=*/false),
+                  Rules()),
         min_rooms_(arguments.min_num_rooms),
         max_rooms_(arguments.max_num_rooms),
         max_room_size_(arguments.max_room_size) {
@@ -53,7 +53,7 @@ class GridMultiRoom final : public GridWorld {
     Rectangle area;
     int64_t door_x, door_y;  // of the entry
   };
-  enum Wall { kRight, kBottom, kLeft, kTop };
+  enum Wall { kRightWall, kBottomWall, kLeftWall, kTopWall };
 
   void Generate(Rng& rng) override {
     const int64_t count = Between(min_rooms_, max_rooms_ + 1, rng);
@@ -65,7 +65,7 @@ class GridMultiRoom final : public GridWorld {
       }
       rooms_.clear();
       const int64_t x = Between(0, width() - 2, rng);
-      AddRooms(count, kLeft, x, Between(0, width() - 2, rng), rng);
+      AddRooms(count, kLeftWall, x, Between(0, width() - 2, rng), rng);
     } while (static_cast<int64_t>(rooms_.size()) < count);
 
     // In the order of their names; neighbouring doors differ.
@@ -96,9 +96,9 @@ class GridMultiRoom final : public GridWorld {
     const int64_t h = Between(kLeastRoom, max_room_size_ + 1, rng);
     int64_t x = door_x, y = door_y;
     if (!rooms_.empty()) {
-      if (entry == kRight) x = door_x - w + 1;
-      if (entry == kBottom) y = door_y - h + 1;
-      if (entry == kRight || entry == kLeft) {
+      if (entry == kRightWall) x = door_x - w + 1;
+      if (entry == kBottomWall) y = door_y - h + 1;
+      if (entry == kRightWall || entry == kLeftWall) {
         y = Between(door_y - h + 2, door_y, rng);
       } else {
         x = Between(door_x - w + 2, door_x, rng);
@@ -110,8 +110,9 @@ class GridMultiRoom final : public GridWorld {
     for (int i = 0; i < 8; ++i) {
       const auto other = static_cast<int>(Between(0, 3, rng));
       const int exit = other < entry ? other : other + 1;
-      int64_t exit_x = exit == kRight ? x + w - 1 : x, exit_y = exit == kBottom ? y + h - 1 : y;
-      if (exit == kRight || exit == kLeft) {
+      int64_t exit_x = exit == kRightWall ? x + w - 1 : x,
+              exit_y = exit == kBottomWall ? y + h - 1 : y;
+      if (exit == kRightWall || exit == kLeftWall) {
         exit_y = y + Between(1, h - 1, rng);
       } else {
         exit_x = x + Between(1, w - 1, rng);

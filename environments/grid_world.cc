@@ -11,8 +11,6 @@ constexpr int64_t kAcross[] = {1, 0, -1, 0}, kDown[] = {0, 1, 0, -1};  // of the
 constexpr size_t kHeader = 7;          // numbers of a state before the cells
 constexpr int kMostTries = 1'000'000;  // to find an empty cell
 
-enum Action : int64_t { kLeft, kRight, kForward, kPickUp, kDrop, kToggle, kDone, kActions };
-
 bool SeeThrough(const uint8_t* cell) {
   const auto object = static_cast<GridObject>(cell[0]);
   const bool open = static_cast<DoorState>(cell[2]) == DoorState::kOpen;
@@ -64,12 +62,12 @@ void GridWorldArguments::Check() const {
 }
 
 GridWorld::GridWorld(const GridWorldArguments& arguments, int64_t width, int64_t height,
-                     int64_t max_steps, bool see_through_walls)
+                     int64_t max_steps, Rules rules)
     : width_(width),
       height_(height),
       view_(arguments.agent_view_size),
       max_steps_(arguments.max_steps > 0 ? arguments.max_steps : max_steps),
-      see_through_walls_(see_through_walls),
+      rules_(rules),
       spec_(std::make_unique<EnvironmentSpec>()),
       cells_(static_cast<size_t>(width * height)),
       visible_(static_cast<size_t>(view_ * view_)) {
@@ -114,11 +112,10 @@ void GridWorld::Step(ActionRow action, Rng&, StepRow out) {
       x_ = ahead.x;
       y_ = ahead.y;
       terminal = front.object == GridObject::kGoal || front.object == GridObject::kLava;
-      if (front.object == GridObject::kGoal)
-        reward = 1 - 0.9 * (static_cast<double>(steps_) / static_cast<double>(max_steps_));
+      if (front.object == GridObject::kGoal) reward = SuccessReward();
       break;
     case kPickUp:
-      if (!CanCarry(front) || carried_.object != GridObject::kEmpty) break;
+      if (!rules_.pick_up || !CanCarry(front) || carried_.object != GridObject::kEmpty) break;
       carried_ = front;
       Set(ahead.x, ahead.y, {});
       break;
@@ -143,6 +140,7 @@ void GridWorld::Step(ActionRow action, Rng&, StepRow out) {
     default:  // kDone changes nothing
       break;
   }
+  Judge(action.index(), reward, terminal);
   Observe(out.observation);
   out.Next(reward, terminal);
 }
@@ -191,7 +189,7 @@ void GridWorld::Observe(ObservationRow out) {
              image + (i * view_ + j) * 3);
     }
   }
-  if (!see_through_walls_) HideUnseen(image);
+  if (!rules_.see_through_walls) HideUnseen(image);
   Encode(carried_, image + (view_ / 2 * view_ + view_ - 1) * 3);
   *out.Leaf<int64_t>(1) = direction_;
 }
@@ -221,6 +219,11 @@ void GridWorld::HideUnseen(uint8_t* image) {
 GridCell GridWorld::At(int64_t x, int64_t y) const {
   if (x < 0 || x >= width_ || y < 0 || y >= height_) return kGridWall;
   return cells_[static_cast<size_t>(x * height_ + y)];
+}
+
+GridCell GridWorld::InFront() const {
+  const Position ahead = Ahead();
+  return At(ahead.x, ahead.y);
 }
 
 GridWorld::Position GridWorld::Ahead() const {

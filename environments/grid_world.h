@@ -76,17 +76,37 @@ class GridWorld : public Environment {
     int64_t x, y, width, height;
   };
 
+  struct Rules {
+    bool see_through_walls = false;
+    bool pick_up = true;  // objects can be carried
+  };
+  enum Action : int64_t { kLeft, kRight, kForward, kPickUp, kDrop, kToggle, kDone, kActions };
+
   // max_steps: the original's limit, in force when the arguments give none.
   GridWorld(const GridWorldArguments& arguments, int64_t width, int64_t height, int64_t max_steps,
-            bool see_through_walls);
+            Rules rules);
 
   // Lays out an episode in a grid of empty cells.
   virtual void Generate(Rng& rng) = 0;
+  // After a step: tasks that end elsewhere than at a goal or in lava change both. Depends on the
+  // state alone.
+  virtual void Judge(int64_t action, double& reward, bool& terminal) const {
+    (void)action, (void)reward, (void)terminal;
+  }
 
   int64_t width() const { return width_; }
   int64_t height() const { return height_; }
   void Set(int64_t x, int64_t y, const GridCell& cell) {
     cells_[static_cast<size_t>(x * height_ + y)] = cell;
+  }
+  // A wall outside the grid.
+  GridCell At(int64_t x, int64_t y) const;
+  int64_t agent_x() const { return x_; }
+  int64_t agent_y() const { return y_; }
+  GridCell InFront() const;
+  // Of success now: 1 at once, 0.1 in the last step.
+  double SuccessReward() const {
+    return 1 - 0.9 * (static_cast<double>(steps_) / static_cast<double>(max_steps_));
   }
   void Fill(const Rectangle& area, const GridCell& cell);
   void SurroundWithWalls(const Rectangle& room);
@@ -105,15 +125,12 @@ class GridWorld : public Environment {
     int64_t x, y;
   };
 
-  // A wall outside the grid.
-  GridCell At(int64_t x, int64_t y) const;
-  // The square in front of the agent.
-  Position Ahead() const;
+  Position Ahead() const;  // in front of the agent
   Position EmptyPosition(const Rectangle& area, Rng& rng);
   void HideUnseen(uint8_t* image);
 
   int64_t width_, height_, view_, max_steps_;
-  bool see_through_walls_;
+  Rules rules_;
   std::unique_ptr<EnvironmentSpec> spec_;
   std::vector<GridCell> cells_;   // [width, height]
   std::vector<uint8_t> visible_;  // [V, V], of HideUnseen

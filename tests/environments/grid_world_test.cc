@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,7 +14,7 @@ namespace weft {
 namespace {
 
 constexpr size_t kCells = 7;  // where the cells of a state begin
-constexpr double kEmpty = 1, kWall = 2, kDoor = 4, kKey = 5, kGoal = 8, kLava = 9;
+constexpr double kEmpty = 1, kWall = 2, kDoor = 4, kKey = 5, kBall = 6, kGoal = 8, kLava = 9;
 constexpr double kYellow = 4, kOpen = 0, kClosed = 1, kLocked = 2;
 enum Action : int64_t { kLeft, kRight, kForward, kPickUp, kDrop, kToggle };
 
@@ -86,6 +88,49 @@ TEST(GridWorld, OpensDoorsWithTheirKeyOnly) {
   EXPECT_EQ(row.State()[0], 2);
 }
 
+// Key and door of one colour; the agent next to the door with the key.
+TEST(GridWorld, EndsWhenTheDoorIsUnlocked) {
+  EnvironmentRow row = Make("MiniGrid-Unlock-v0");
+  Rng rng(1, Purpose::kTest);
+  row.Reset(rng);
+  std::vector<double> state = row.State();
+  for (size_t y = 1; y < 5; ++y) {
+    const auto* door = state.data() + kCells + 3 * (6 * 5 + y);
+    if (door[0] != kDoor) continue;
+    const std::vector<double> beside{4, static_cast<double>(y), 0, kKey, door[1], 0, 9};
+    std::copy(beside.begin(), beside.end(), state.begin());
+  }
+  row.SetState(state);
+  Act(row, {kForward});
+  EXPECT_EQ(row.type(), StepType::kMid);
+  Act(row, {kToggle});
+  EXPECT_EQ(row.discount(), 0);
+  EXPECT_EQ(row.reward(), 1 - 0.9 * (11.0 / 288.0));
+}
+
+// At the end of the hallway of size 7: up is (5, 2), down is (5, 4).
+TEST(GridWorld, RewardsTheObjectThatWasSeen) {
+  EnvironmentRow row = Make("MiniGrid-MemoryS7-v0");
+  Rng rng(1, Purpose::kTest);
+  std::set<double> rewards;
+  for (int i = 0; i < 40; ++i) {
+    row.Reset(rng);
+    std::vector<double> state = row.State();
+    const auto object = [&](size_t x, size_t y) { return state[kCells + 3 * (7 * x + y)]; };
+    const bool above = object(5, 1) == object(1, 2);
+    EXPECT_NE(object(5, 1), object(5, 5));
+    state[0] = 5;
+    state[1] = 3;
+    state[2] = 3;  // looking up
+    row.SetState(state);
+    Act(row, {kPickUp, kForward});
+    EXPECT_EQ(row.discount(), 0);
+    EXPECT_EQ(row.reward(), above ? 1 - 0.9 * (2.0 / 245.0) : 0);
+    rewards.insert(row.reward());
+  }
+  EXPECT_EQ(rewards.size(), 2u);
+}
+
 TEST(GridWorld, CarriesOneObject) {
   EnvironmentRow row = Make("MiniGrid-DoorKey-5x5-v0");
   row.SetState(Room({kKey, kYellow, 0}));
@@ -103,8 +148,13 @@ TEST(GridWorld, CarriesOneObject) {
   EXPECT_EQ(Cell(row, 2, 2), (std::vector<double>{kKey, kYellow, 0}));
 }
 
-// Whether a walk from the agent reaches the goal, through doors but not through lava.
-bool ReachesGoal(const std::vector<double>& state, int64_t width, int64_t height) {
+// The object that a task is about.
+double Goal(const std::string& id) {
+  return id == "MiniGrid-Unlock-v0" ? kKey : id.starts_with("MiniGrid-Memory") ? kBall : kGoal;
+}
+
+// Whether a walk from the agent reaches an object, through doors but not through lava.
+bool Reaches(const std::vector<double>& state, int64_t width, int64_t height, double goal) {
   const auto object = [&](int64_t x, int64_t y) {
     return state[kCells + 3 * static_cast<size_t>(x * height + y)];
   };
@@ -117,7 +167,7 @@ bool ReachesGoal(const std::vector<double>& state, int64_t width, int64_t height
     if (x < 0 || x >= width || y < 0 || y >= height || seen[static_cast<size_t>(x * height + y)])
       continue;
     seen[static_cast<size_t>(x * height + y)] = 1;
-    if (object(x, y) == kGoal) return true;
+    if (object(x, y) == goal) return true;
     if (object(x, y) == kWall || object(x, y) == kLava) continue;
     open.insert(open.end(), {{x + 1, y}, {x - 1, y}, {x, y + 1}, {x, y - 1}});
   }
@@ -134,11 +184,14 @@ TEST(GridWorld, EveryLayoutCanBeSolved) {
     for (int i = 0; i < 100; ++i) {
       row.Reset(rng);
       const std::vector<double> state = row.State();
-      const auto size = static_cast<int64_t>(std::lround(std::sqrt((state.size() - kCells) / 3)));
-      ASSERT_TRUE(ReachesGoal(state, size, size)) << id << ", layout " << i;
+      const size_t cells = (state.size() - kCells) / 3;
+      const bool unlock = id == "MiniGrid-Unlock-v0";
+      const auto size = static_cast<int64_t>(std::lround(std::sqrt(cells)));
+      ASSERT_TRUE(Reaches(state, unlock ? 11 : size, unlock ? 6 : size, Goal(id)))
+          << id << ", layout " << i;
     }
   }
-  EXPECT_EQ(environments, 18);
+  EXPECT_EQ(environments, 25);
 }
 
 TEST(GridWorld, RefusesWhatIsNoGrid) {

@@ -224,3 +224,5 @@ grids("minigrid_empty_random", "MiniGrid-Empty-Random-5x5-v0", episodes=1, max_s
 grids("minigrid_fourrooms", "MiniGrid-FourRooms-v0", episodes=2, steps=20)
 grids("minigrid_lavagap", "MiniGrid-LavaGapS7-v0")
 grids("minigrid_multiroom", "MiniGrid-MultiRoom-N4-S5-v1", episodes=2, steps=20)
+grids("minigrid_memory", "MiniGrid-MemoryS13Random-v0", episodes=4)
+grids("minigrid_unlock", "MiniGrid-Unlock-v0", episodes=2)
