@@ -33,11 +33,18 @@ void Print(const std::vector<Row>& rows, bool json) {
     fmt::print("{:{}}  {:{}}  {}\n", row.name, name, row.facts, facts, row.summary);
 }
 
+// "[17]", and of one integer "Discrete(16)".
+std::string LeafText(const Leaf& leaf) {
+  if (leaf.dtype != DType::kInt64 || leaf.shape.rank() > 0 || leaf.low.empty() || leaf.high.empty())
+    return leaf.shape.ToString();
+  const auto low = static_cast<int64_t>(leaf.low[0]), high = static_cast<int64_t>(leaf.high[0]);
+  return Space(Discrete{.n = high - low + 1, .start = low}).ToString();
+}
+
 std::string Facts(const EnvironmentEntry& entry) {
   const EnvironmentSpec spec = entry.make(*entry.make_arguments())->spec();
   std::string text;
-  for (const Leaf& leaf : spec.observation)
-    text += (text.empty() ? "" : " + ") + leaf.shape.ToString();
+  for (const Leaf& leaf : spec.observation) text += (text.empty() ? "" : " + ") + LeafText(leaf);
   return text + " -> " + spec.action.ToString();
 }
 
