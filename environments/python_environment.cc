@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -24,9 +25,12 @@ struct PythonArguments : Config {
             Range::Between(0, 1024));
     v.Field("timeout", timeout, "seconds after which a worker that does not answer counts as hung",
             Range::Positive());
+    v.Choice("preset", preset, {"none", "atari"},
+             "atari: no-op starts, frames in fours, grey pictures of 84 x 84");
   }
   int64_t workers = 0;
   double timeout = 60;
+  std::string preset = "none";
 };
 
 class PythonBatch final : public BatchEnvironment {
@@ -262,8 +266,9 @@ class PythonBatch final : public BatchEnvironment {
 const EnvironmentSpec& SpecOf(const PythonTarget& target) {
   static auto& mutex = *new std::mutex;
   const std::scoped_lock lock(mutex);
-  static auto& specs = *new std::map<std::pair<std::string, int64_t>, EnvironmentSpec>;
-  const auto key = std::pair(target.name, target.time_limit);
+  static auto& specs =
+      *new std::map<std::tuple<std::string, std::string, int64_t>, EnvironmentSpec>;
+  const auto key = std::tuple(target.name, target.preset, target.time_limit);
   const auto found = specs.find(key);
   if (found != specs.end()) return found->second;
   return specs.emplace(key, PythonWorker(target, 1).Open()).first->second;
@@ -289,8 +294,11 @@ EnvironmentEntry PythonEnvironment(const std::string& id) {
           .make_batch =
               [target](const Config& config, const BatchOptions& options) {
                 const PythonArguments& arguments = Cast(config);
-                const PythonTarget python{
-                    .name = target, .time_limit = options.time_limit, .timeout = arguments.timeout};
+                const PythonTarget python{.name = target,
+                                          .preset = arguments.preset,
+                                          .training = options.purpose != Purpose::kEvaluation,
+                                          .time_limit = options.time_limit,
+                                          .timeout = arguments.timeout};
                 return std::make_unique<PythonBatch>(python, arguments, SpecOf(python), options);
               }};
 }

@@ -230,8 +230,12 @@ EnvironmentSpec PythonWorker::Open() {
                     "); it needs the packages pyzmq, numpy and gymnasium, and WEFT_PYTHON can "
                     "name another interpreter");
   }
-  const Json make{
-      {"make", {{"target", target_.name}, {"rows", rows_}, {"time_limit", target_.time_limit}}}};
+  const Json make{{"make",
+                   {{"target", target_.name},
+                    {"rows", rows_},
+                    {"time_limit", target_.time_limit},
+                    {"preset", target_.preset},
+                    {"training", target_.training}}}};
   const std::string answer = Ask(make.dump());
   if (!attach_.empty()) Ask(attach_);
   return SpecOf(target_.name, Json::parse(answer).at("spec"));

@@ -17,7 +17,9 @@ namespace weft {
 class ZmqSocket;
 
 struct PythonTarget {
-  std::string name;         // MODULE:NAME(KEY=VALUE, ...)
+  std::string name;  // MODULE:NAME(KEY=VALUE, ...)
+  std::string preset = "none";
+  bool training = true;     // false for evaluations, where a lost life ends no Atari game
   int64_t time_limit = -1;  // steps; -1: the registered one; 0: none
   double timeout = 60;      // seconds for one answer; longer means hung
 };

@@ -49,8 +49,44 @@ def parse_target(text):
     return module, name, keywords
 
 
-def make_environment(target, time_limit):
+class AtariPicture(gymnasium.Wrapper):
+    """Pictures [1, 84, 84], so that frames stack as channels; presses FIRE where a game waits for it."""
+
+    def __init__(self, environment):
+        super().__init__(environment)
+        self.observation_space = gymnasium.spaces.Box(0, 255, (1, *environment.observation_space.shape), np.uint8)
+        meanings = environment.unwrapped.get_action_meanings()
+        self.fire = meanings.index("FIRE") if "FIRE" in meanings else None
+
+    def reset(self, **options):
+        observation, info = self.env.reset(**options)
+        if self.fire is not None:
+            observation, _, terminated, truncated, info = self.env.step(self.fire)
+            if terminated or truncated:
+                observation, info = self.env.reset()
+        return observation[None], info
+
+    def step(self, action):
+        observation, *rest = self.env.step(action)
+        return observation[None], *rest
+
+
+def prepare_atari(environment, training):
+    """The usual preparation (Machado et al. 2018): up to 30 no-ops at the start, frames in fours, the larger of the
+    last two, grey, 84 x 84. In training a lost life ends the episode."""
+    frames = gymnasium.wrappers.AtariPreprocessing(environment, terminal_on_life_loss=training)
+    return AtariPicture(frames)
+
+
+def make_environment(target, time_limit, preset, training):
+    if preset == "atari":
+        return prepare_atari(make_plain(target, time_limit, frameskip=1), training)
+    return make_plain(target, time_limit)
+
+
+def make_plain(target, time_limit, **more):
     module_name, name, keywords = parse_target(target)
+    keywords = {**more, **keywords}
     sys.path.insert(0, os.getcwd())
     try:
         module = importlib.import_module(module_name)
@@ -139,9 +175,9 @@ def describe_action(space):
 class Rows:
     """The environments of this process and the file that their numbers live in."""
 
-    def __init__(self, target, rows, time_limit):
+    def __init__(self, target, rows, time_limit, preset, training):
         self.attached = False
-        self.environments = [make_environment(target, time_limit) for _ in range(rows)]
+        self.environments = [make_environment(target, time_limit, preset, training) for _ in range(rows)]
         first = self.environments[0]
         if not hasattr(first, "observation_space") or not hasattr(first, "action_space"):
             raise Mistake(f"{target} makes a {type(first).__name__}, which has no observation_space and action_space")

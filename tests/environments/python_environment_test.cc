@@ -159,6 +159,35 @@ TEST_F(Python, GymnasiumsOwnAreFoundByTheirIds) {
   EXPECT_EQ(config.FileName(), "python-gymnasium-CartPole-v1");
 }
 
+TEST_F(Python, AtariGamesArePrepared) {
+  ConfigSource source = ConfigSource::Text(
+      "{python: 'ale_py:ALE/Breakout-v5(repeat_action_probability=0.0)', rows: 2, "
+      "arguments: {preset: atari}, wrappers: [{name: frame_stack, count: 4}]}",
+      "test");
+  EnvironmentConfig config;
+  source.Parse(config);
+  std::unique_ptr<BatchEnvironment> batch;
+  try {
+    batch = MakeBatchEnvironment(config, {.rows = 2, .seed = 1});
+  } catch (const Error& error) {
+    if (error.message().find("no module ale_py") == std::string::npos) throw;
+    GTEST_SKIP() << "WEFT_PYTHON has no ale_py and cv2";
+  }
+  EXPECT_EQ(batch->spec().leaf("observation").shape, Shape({4, 84, 84}));
+  TimeStep out = batch->MakeTimeStep();
+  batch->Reset(out);
+  // FIRE was pressed at the start: the first life is lost within 100 steps of standing still, and
+  // in training that ends the episode.
+  int steps = 0;
+  while (out.type.data<uint8_t>()[0] != static_cast<uint8_t>(StepType::kLast) && steps < 100) {
+    batch->Step(Actions(*batch, 0), out);
+    ++steps;
+  }
+  EXPECT_GT(steps, 5);
+  EXPECT_LT(steps, 100);
+  EXPECT_EQ(out.discount.data<float>()[0], 0);
+}
+
 TEST_F(Python, FaultsNameRowStepAndField) {
   EXPECT_THAT(ErrorOf(*Make("Fault(kind=\"throw\")", 2)),
               testing::AllOf(HasSubstr("row 0"), HasSubstr("step 2"),
