@@ -37,6 +37,7 @@ void CheckLayouts(const Recording& recording, EnvironmentRow& row, Comparison& c
   const std::vector<double> objects = recording.All("layouts.objects"),
                             agents = recording.All("layouts.agent");
   const double resets = recording.Number("layouts.resets", 0);
+  WEFT_CHECK(resets >= 1 && resets <= 1e6) << "layouts.resets of " << recording.name();
   std::vector<double> got_objects(objects.size()), got_agents(agents.size());
   const size_t cells = objects.size() / kObjects;
   WEFT_CHECK_EQ(agents.size(), cells * kDirections) << "layouts.agent of " << recording.name();

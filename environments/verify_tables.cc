@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -42,7 +43,15 @@ class TableVerifier {
         << row.spec().id << " has no transition table, " << recording.name() << " holds one";
     WEFT_CHECK_EQ(environment_->states(), table_.states) << "states of " << row.spec().id;
     table_.actions = action->n;
-    table_.outcomes = static_cast<int64_t>(table_.probability.size()) / table_.states / action->n;
+    const size_t choices = static_cast<size_t>(table_.states * action->n);
+    table_.outcomes = static_cast<int64_t>(table_.probability.size() / choices);
+    for (const auto* tensor :
+         {&table_.probability, &table_.next, &table_.reward, &table_.terminal}) {
+      WEFT_CHECK_EQ(tensor->size(), choices * static_cast<size_t>(table_.outcomes))
+          << "outcomes of " << row.spec().id << " in " << recording.name();
+    }
+    WEFT_CHECK_EQ(table_.initial.size(), static_cast<size_t>(table_.states))
+        << "starts in " << recording.name();
   }
 
   void Run() {
@@ -131,8 +140,11 @@ class TableVerifier {
     const std::string values = "v_star_" + discount, actions = "q_star_" + discount;
     if (!recording_.Has(values) || !recording_.Has(actions)) return;
     const std::vector<double> v = recording_.All(values), q = recording_.All(actions);
+    WEFT_CHECK(v.size() == static_cast<size_t>(table_.states) &&
+               q.size() == v.size() * static_cast<size_t>(table_.actions))
+        << values << " and " << actions << " of " << recording_.name();
     for (int64_t state = 0; state < table_.states; ++state) {
-      double best = -INFINITY;
+      double best = -std::numeric_limits<double>::infinity();
       for (int64_t action = 0; action < table_.actions; ++action) {
         double sum = 0;
         const Outcomes outcomes = environment_->OutcomesOf(state, action);

@@ -132,6 +132,17 @@ TEST(Verify, RefusesTablesOfAnotherEnvironment) {
   EXPECT_THROW(VerifyEnvironmentFile("FrozenLake8x8-v1", kFixtures + "acrobot.safetensors"), Error);
 }
 
+TEST(Verify, RefusesTablesThatAreCut) {
+  const std::string path = testing::TempDir() + "/cut_table.safetensors";
+  for (const char* tensor : {"next", "reward", "terminated", "initial"}) {
+    SafetensorsMetadata metadata;
+    TensorMap tensors = ReadSafetensors(kFixtures + "cliffwalking_slippery.safetensors", &metadata);
+    tensors.Set(tensor, tensors.At(tensor).Slice(0, 3).Clone());
+    WriteSafetensors(path, tensors, metadata);
+    EXPECT_THROW(VerifyEnvironmentFile("", path), Error) << tensor;
+  }
+}
+
 TEST(Verify, UsesTheRecordedArguments) {
   const std::string path = testing::TempDir() + "/default.safetensors";
   SafetensorsMetadata metadata;
