@@ -214,6 +214,51 @@ void BatchLayout::Finish(const View& view, int64_t begin, int64_t end) const {
   }
 }
 
+TensorMap BatchLayout::SaveRows(std::span<const StepType> types,
+                                const std::function<const RowProgress&(size_t)>& progress,
+                                const std::function<void(size_t, Writer&)>& rest) const {
+  Writer out;
+  out.Write(spec_.id);
+  out.Write<uint64_t>(types.size());
+  for (size_t row = 0; row < types.size(); ++row) {
+    const RowProgress& of = progress(row);
+    out.Write(of.rng.state());
+    out.Write(of.episode);
+    out.Write(of.steps);
+    out.Write(types[row]);
+    rest(row, out);
+  }
+  TensorMap state;
+  state.Set("rows", Tensor::From<uint8_t>({static_cast<int64_t>(out.bytes().size())}, out.bytes()));
+  return state;
+}
+
+void BatchLayout::LoadRows(const TensorMap& state, std::span<StepType> types,
+                           const std::function<RowProgress&(size_t)>& progress,
+                           const std::function<void(size_t, Reader&)>& rest) const {
+  Reader in(state.At("rows").data<uint8_t>());
+  const std::string id = in.ReadString();
+  const auto count = in.Read<uint64_t>();
+  if (id != spec_.id || count != types.size()) {
+    throw Error(ErrorCode::kCorrupt, "the saved state is that of " + std::to_string(count) +
+                                         " rows of " + id + ", not of " +
+                                         std::to_string(types.size()) + " rows of " + spec_.id);
+  }
+  for (size_t row = 0; row < types.size(); ++row) {
+    RowProgress& of = progress(row);
+    of.rng = Rng(in.Read<Rng::State>());
+    of.episode = in.Read<int64_t>();
+    of.steps = in.Read<int64_t>();
+    types[row] = in.Read<StepType>();
+    if (types[row] > StepType::kLast || of.steps < 0) {
+      throw Error(ErrorCode::kCorrupt, "the saved state of " + RowName(static_cast<int64_t>(row)) +
+                                           " holds no step type and step count");
+    }
+    rest(row, in);
+  }
+  if (!in.AtEnd()) throw Error(ErrorCode::kCorrupt, "the saved state of " + id + " is too long");
+}
+
 std::string BatchLayout::RowName(int64_t row) const {
   return spec_.id + ", row " + std::to_string(options_.first_row + row) + " (seed " +
          std::to_string(options_.seed) + ")";

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +12,13 @@
 #include "environments/batch_environment.h"
 
 namespace weft {
+
+// What a batch knows of each row besides its environment.
+struct RowProgress {
+  Rng rng;
+  int64_t episode = -1;  // id of the running one
+  int64_t steps = 0;     // in it
+};
 
 class BatchLayout {
  public:
@@ -59,6 +67,15 @@ class BatchLayout {
   // After they stepped: rounds f64 observations to f32; throws Error(kDiverged) for observations
   // and rewards that are not finite.
   void Finish(const View& view, int64_t begin, int64_t end) const;
+
+  // The exact state of all rows. progress(row) gives what is above, rest(row, ..) saves or loads
+  // what else there is. Load throws Error(kCorrupt) for another batch's state.
+  TensorMap SaveRows(std::span<const StepType> types,
+                     const std::function<const RowProgress&(size_t)>& progress,
+                     const std::function<void(size_t, Writer&)>& rest) const;
+  void LoadRows(const TensorMap& state, std::span<StepType> types,
+                const std::function<RowProgress&(size_t)>& progress,
+                const std::function<void(size_t, Reader&)>& rest) const;
 
   std::string RowName(int64_t row) const;  // "Hopper-v5, row 3 (seed 7)"
 

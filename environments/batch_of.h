@@ -28,9 +28,8 @@ class BatchOf final : public BatchEnvironment {
         types_(static_cast<size_t>(options.rows), StepType::kLast) {
     rows_.reserve(static_cast<size_t>(options.rows));
     for (int64_t row = 0; row < options.rows; ++row) {
-      rows_.push_back({.environment = E(arguments),
-                       .rng = Rng(options.seed, options.purpose,
-                                  static_cast<uint64_t>(options.first_row + row))});
+      const Rng rng(options.seed, options.purpose, static_cast<uint64_t>(options.first_row + row));
+      rows_.push_back({.environment = E(arguments), .progress = {.rng = rng}});
     }
     // A claim on the pool should last so long; the pool is not worth waking for less than two.
     constexpr double kClaimNanoseconds = 20000;
@@ -54,54 +53,21 @@ class BatchOf final : public BatchEnvironment {
   }
 
   TensorMap Save() const override {
-    Writer out;
-    out.Write(layout_.spec().id);
-    out.Write<uint64_t>(rows_.size());
-    for (size_t i = 0; i < rows_.size(); ++i) {
-      const Row& row = rows_[i];
-      out.Write(row.rng.state());
-      out.Write(row.episode);
-      out.Write(row.steps);
-      out.Write(types_[i]);
-      row.environment.Save(out);
-    }
-    TensorMap state;
-    state.Set("rows",
-              Tensor::From<uint8_t>({static_cast<int64_t>(out.bytes().size())}, out.bytes()));
-    return state;
+    return layout_.SaveRows(
+        types_, [&](size_t row) -> const RowProgress& { return rows_[row].progress; },
+        [&](size_t row, Writer& out) { rows_[row].environment.Save(out); });
   }
 
   void Load(const TensorMap& state) override {
-    Reader in(state.At("rows").data<uint8_t>());
-    const std::string id = in.ReadString();
-    const auto count = in.Read<uint64_t>();
-    if (id != layout_.spec().id || count != rows_.size()) {
-      throw Error(ErrorCode::kCorrupt,
-                  "the saved state is that of " + std::to_string(count) + " rows of " + id +
-                      ", not of " + std::to_string(rows_.size()) + " rows of " + layout_.spec().id);
-    }
-    for (size_t i = 0; i < rows_.size(); ++i) {
-      Row& row = rows_[i];
-      row.rng = Rng(in.Read<Rng::State>());
-      row.episode = in.Read<int64_t>();
-      row.steps = in.Read<int64_t>();
-      types_[i] = in.Read<StepType>();
-      if (types_[i] > StepType::kLast || row.steps < 0) {
-        throw Error(ErrorCode::kCorrupt, "the saved state of " +
-                                             layout_.RowName(static_cast<int64_t>(i)) +
-                                             " holds no step type and step count");
-      }
-      row.environment.Load(in);
-    }
-    if (!in.AtEnd()) throw Error(ErrorCode::kCorrupt, "the saved state of " + id + " is too long");
+    layout_.LoadRows(
+        state, types_, [&](size_t row) -> RowProgress& { return rows_[row].progress; },
+        [&](size_t row, Reader& in) { rows_[row].environment.Load(in); });
   }
 
  private:
   struct Row {
     E environment;
-    Rng rng;
-    int64_t episode = -1;  // id of the running one
-    int64_t steps = 0;     // in it
+    RowProgress progress;
   };
 
   void Run(const BatchLayout::View& view) {
@@ -132,18 +98,18 @@ class BatchOf final : public BatchEnvironment {
     double reward = 0, discount = 1;
     const StepRow out{ObservationRow(leaves.data()), reward, discount, type};
     if (type == StepType::kLast) {
-      row.environment.Reset(row.rng, out);
-      ++row.episode;
-      row.steps = 0;
+      row.environment.Reset(row.progress.rng, out);
+      ++row.progress.episode;
+      row.progress.steps = 0;
     } else {
       const ActionRow action = layout_.Action(view, index);
       const int64_t repeats = layout_.options().action_repeat;
-      row.environment.Step(action, row.rng, out);
-      if (++row.steps >= step_limit_) type = StepType::kLast;
+      row.environment.Step(action, row.progress.rng, out);
+      if (++row.progress.steps >= step_limit_) type = StepType::kLast;
       double sum = reward;
       for (int64_t repeat = 1; repeat < repeats && type != StepType::kLast; ++repeat) {
-        row.environment.Step(action, row.rng, out);
-        if (++row.steps >= step_limit_) type = StepType::kLast;
+        row.environment.Step(action, row.progress.rng, out);
+        if (++row.progress.steps >= step_limit_) type = StepType::kLast;
         sum += reward;
       }
       reward = sum;
@@ -151,7 +117,7 @@ class BatchOf final : public BatchEnvironment {
     view.reward[index] = static_cast<float>(reward);
     view.discount[index] = static_cast<float>(discount);
     view.type[index] = static_cast<uint8_t>(type);
-    view.episode_id[index] = row.episode;
+    view.episode_id[index] = row.progress.episode;
   }
 
   BatchLayout layout_;

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/archive.h"
 #include "base/check.h"
 #include "base/log.h"
 #include "environments/batch_layout.h"
@@ -44,8 +43,8 @@ class PythonBatch final : public BatchEnvironment {
         action_bytes_(static_cast<size_t>(spec.action.shape().elements()) *
                       SizeOf(spec.action.dtype())) {
     for (int64_t row = 0; row < options.rows; ++row) {
-      rows_.push_back({.rng = Rng(options.seed, options.purpose,
-                                  static_cast<uint64_t>(options.first_row + row))});
+      const Rng rng(options.seed, options.purpose, static_cast<uint64_t>(options.first_row + row));
+      rows_.push_back({.progress = {.rng = rng}});
     }
     const int64_t cores = std::max(1u, std::thread::hardware_concurrency());
     const int64_t count =
@@ -74,57 +73,33 @@ class PythonBatch final : public BatchEnvironment {
   }
 
   TensorMap Save() const override {
-    Writer out;
-    out.Write(layout_.spec().id);
-    out.Write<uint64_t>(rows_.size());
-    for (size_t i = 0; i < rows_.size(); ++i) {
-      const Row& row = rows_[i];
-      out.Write(row.rng.state());
-      out.Write(row.episode);
-      out.Write(row.steps);
-      out.Write(types_[i]);
-      out.Write(row.seed);
-      out.Write(std::span<const std::byte>(row.actions));
-    }
-    TensorMap state;
-    state.Set("rows",
-              Tensor::From<uint8_t>({static_cast<int64_t>(out.bytes().size())}, out.bytes()));
-    return state;
+    return layout_.SaveRows(
+        types_, [&](size_t row) -> const RowProgress& { return rows_[row].progress; },
+        [&](size_t row, Writer& out) {
+          out.Write(rows_[row].seed);
+          out.Write(std::span<const std::byte>(rows_[row].actions));
+        });
   }
 
   void Load(const TensorMap& state) override {
-    Reader in(state.At("rows").data<uint8_t>());
-    const std::string id = in.ReadString();
-    const auto count = in.Read<uint64_t>();
-    if (id != layout_.spec().id || count != rows_.size()) {
-      throw Error(ErrorCode::kCorrupt,
-                  "the saved state is that of " + std::to_string(count) + " rows of " + id +
-                      ", not of " + std::to_string(rows_.size()) + " rows of " + layout_.spec().id);
-    }
-    for (size_t i = 0; i < rows_.size(); ++i) {
-      Row& row = rows_[i];
-      row.rng = Rng(in.Read<Rng::State>());
-      row.episode = in.Read<int64_t>();
-      row.steps = in.Read<int64_t>();
-      types_[i] = in.Read<StepType>();
-      row.seed = in.Read<uint64_t>();
-      row.actions = in.ReadVector<std::byte>();
-      if (types_[i] > StepType::kLast || row.steps < 0 || row.actions.size() % action_bytes_ != 0) {
-        throw Error(ErrorCode::kCorrupt, "the saved state of " +
-                                             layout_.RowName(static_cast<int64_t>(i)) +
-                                             " is not that of a row");
-      }
-    }
-    if (!in.AtEnd()) throw Error(ErrorCode::kCorrupt, "the saved state of " + id + " is too long");
+    layout_.LoadRows(
+        state, types_, [&](size_t row) -> RowProgress& { return rows_[row].progress; },
+        [&](size_t row, Reader& in) {
+          rows_[row].seed = in.Read<uint64_t>();
+          rows_[row].actions = in.ReadVector<std::byte>();
+          if (rows_[row].actions.size() % action_bytes_ != 0) {
+            throw Error(ErrorCode::kCorrupt, "the saved state of " +
+                                                 layout_.RowName(static_cast<int64_t>(row)) +
+                                                 " holds half an action");
+          }
+        });
     Replay();
   }
 
  private:
   struct Row {
-    Rng rng;
-    int64_t episode = -1;            // id of the running one
-    int64_t steps = 0;               // in it
-    uint64_t seed = 0;               // it was reset with
+    RowProgress progress;
+    uint64_t seed = 0;               // the episode was reset with
     std::vector<std::byte> actions;  // all since
   };
   struct Worker {
@@ -149,9 +124,9 @@ class PythonBatch final : public BatchEnvironment {
     const auto index = static_cast<size_t>(i), row_index = static_cast<size_t>(worker.first + i);
     Row& row = rows_[row_index];
     if (types_[row_index] == StepType::kLast) {
-      row.seed = row.rng.NextU32() >> 1;
-      ++row.episode;
-      row.steps = 0;
+      row.seed = row.progress.rng.NextU32() >> 1;
+      ++row.progress.episode;
+      row.progress.steps = 0;
       row.actions.clear();
       shared.command[index] = PythonCommand::kReset;
       shared.seed[index] = row.seed;
@@ -177,7 +152,7 @@ class PythonBatch final : public BatchEnvironment {
     constexpr int kMostLosses = 3;
     const auto name = [&](int64_t row) {
       const auto& of = rows_[static_cast<size_t>(worker.first + row)];
-      return layout_.RowName(worker.first + row) + ", step " + std::to_string(of.steps);
+      return layout_.RowName(worker.first + row) + ", step " + std::to_string(of.progress.steps);
     };
     PythonRows& shared = worker.worker->shared();
     std::string lost;
@@ -216,14 +191,14 @@ class PythonBatch final : public BatchEnvironment {
     if (shared.command[index] == PythonCommand::kReset) {
       type = StepType::kFirst;
     } else {
-      row.steps += static_cast<int64_t>(shared.steps[index]);
+      row.progress.steps += static_cast<int64_t>(shared.steps[index]);
       const bool over = shared.terminated[index] || shared.truncated[index];
-      type = over || row.steps >= step_limit_ ? StepType::kLast : StepType::kMid;
+      type = over || row.progress.steps >= step_limit_ ? StepType::kLast : StepType::kMid;
     }
     view.reward[row_index] = static_cast<float>(shared.reward[index]);
     view.discount[row_index] = shared.terminated[index] ? 0.0f : 1.0f;
     view.type[row_index] = static_cast<uint8_t>(type);
-    view.episode_id[row_index] = row.episode;
+    view.episode_id[row_index] = row.progress.episode;
   }
 
   // Brings the environments to where the rows stand: each open episode from its seed and actions.
