@@ -9,10 +9,12 @@
 
 namespace weft {
 
-Evaluation Evaluate(const EnvironmentConfig& config, Agent& agent, const EvaluationOptions& options,
-                    ThreadPool* pool) {
+Evaluation Evaluate(const EnvironmentConfig& environment_config, Agent& agent,
+                    const EvaluationOptions& options, ThreadPool* pool) {
   WEFT_CHECK_GT(options.episodes, 0);
   const int64_t rows = std::min(options.rows, options.episodes);
+  EnvironmentConfig config = environment_config;
+  if (config.Spec().time_limit == 0) config.time_limit = options.longest;
   const auto environment = MakeBatchEnvironment(
       config, {.rows = rows, .seed = options.seed, .purpose = Purpose::kEvaluation, .pool = pool});
   std::vector<Rng> rngs;

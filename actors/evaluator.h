@@ -17,6 +17,9 @@ struct EvaluationOptions {
   int64_t rows = 8;  // environments stepped together
   uint64_t seed = 0;
   bool explore = false;  // true: sample from the policy
+  // Steps until an episode is cut off where the environment has no time limit: the policy may walk
+  // in circles for ever.
+  int64_t longest = 10000;
 };
 
 struct Evaluation {

@@ -38,6 +38,15 @@ TEST(Evaluate, RunsExactlyTheEpisodesAskedFor) {
   }
 }
 
+// CliffWalking has no time limit, and going left only never ends.
+TEST(Evaluate, CutsOffEpisodesThatNeverEnd) {
+  Constant agent(3);
+  const Evaluation result = Evaluate(ConfigOf("CliffWalking-v1"), agent,
+                                     {.episodes = 5, .rows = 2, .longest = 50}, nullptr);
+  EXPECT_EQ(result.n, 5);
+  EXPECT_EQ(result.mean_length, 50);
+}
+
 TEST(Evaluate, TheSameSeedGivesTheSameEpisodes) {
   Constant agent(1);
   const EvaluationOptions options{.episodes = 50, .rows = 5, .seed = 3};
