@@ -36,7 +36,9 @@ class PythonBatch final : public BatchEnvironment {
  public:
   PythonBatch(const PythonTarget& target, const PythonArguments& arguments,
               const EnvironmentSpec& spec, const BatchOptions& options)
-      : layout_(spec, options),
+      : target_(target),
+        arguments_(arguments),
+        layout_(spec, options),
         step_limit_(options.time_limit > 0 ? options.time_limit
                                            : std::numeric_limits<int64_t>::max()),
         types_(static_cast<size_t>(options.rows), StepType::kLast),
@@ -46,15 +48,6 @@ class PythonBatch final : public BatchEnvironment {
       const Rng rng(options.seed, options.purpose, static_cast<uint64_t>(options.first_row + row));
       rows_.push_back({.progress = {.rng = rng}});
     }
-    const int64_t cores = std::max(1u, std::thread::hardware_concurrency());
-    const int64_t count =
-        std::clamp<int64_t>(arguments.workers ? arguments.workers : cores, 1, options.rows);
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t begin = options.rows * i / count, end = options.rows * (i + 1) / count;
-      workers_.push_back({begin, std::make_unique<PythonWorker>(target, end - begin)});
-    }
-    for (Worker& worker : workers_)  // which have started side by side
-      worker.worker->Attach(spec, options.action_repeat);
   }
 
   const EnvironmentSpec& spec() const override { return layout_.spec(); }
@@ -107,7 +100,22 @@ class PythonBatch final : public BatchEnvironment {
     std::unique_ptr<PythonWorker> worker;
   };
 
+  // At the first step: many batches are made for their spec alone.
+  void Start() {
+    if (!workers_.empty()) return;
+    const int64_t cores = std::max(1u, std::thread::hardware_concurrency());
+    const int64_t count =
+        std::clamp<int64_t>(arguments_.workers ? arguments_.workers : cores, 1, rows());
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t begin = rows() * i / count, end = rows() * (i + 1) / count;
+      workers_.push_back({begin, std::make_unique<PythonWorker>(target_, end - begin)});
+    }
+    for (Worker& worker : workers_)  // which have started side by side
+      worker.worker->Attach(layout_.spec(), layout_.options().action_repeat);
+  }
+
   void Run(const BatchLayout::View& view) {
+    Start();
     for (Worker& worker : workers_) {
       for (int64_t i = 0; i < worker.worker->rows(); ++i) Command(view, worker, i);
       worker.worker->Begin();
@@ -203,6 +211,7 @@ class PythonBatch final : public BatchEnvironment {
 
   // Brings the environments to where the rows stand: each open episode from its seed and actions.
   void Replay() {
+    Start();
     for (size_t step = 0;; ++step) {
       bool any = false;
       for (Worker& worker : workers_) {
@@ -230,6 +239,8 @@ class PythonBatch final : public BatchEnvironment {
     }
   }
 
+  const PythonTarget target_;
+  const PythonArguments arguments_;
   BatchLayout layout_;
   const int64_t step_limit_;
   std::vector<Row> rows_;
