@@ -54,7 +54,7 @@ void TabularEnvironment::GetState(std::vector<double>& state) const {
 }
 
 void TabularEnvironment::SetState(std::span<const double> state) {
-  WEFT_CHECK(!state.empty() && state[0] >= 0 && state[0] < static_cast<double>(states_))
+  WEFT_CHECK(state.size() == 1 && state[0] >= 0 && state[0] < static_cast<double>(states_))
       << "state of " << spec_->id << ": its number lies below " << states_;
   state_ = static_cast<int64_t>(state[0]);
   probability_ = 1;

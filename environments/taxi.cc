@@ -150,7 +150,7 @@ class Taxi final : public TabularEnvironment {
   }
   void SetState(std::span<const double> state) override {
     WEFT_CHECK_EQ(state.size(), size_t{2}) << "state of Taxi-v4";
-    TabularEnvironment::SetState(state);
+    TabularEnvironment::SetState(state.first(1));
     fickle_ = state[1] != 0;
   }
   void Observe(ObservationRow out) override {

@@ -144,6 +144,9 @@ class Verifier {
     size_t begin = 0;
     for (const std::string& part : family_.parts) {
       const std::vector<double> expected = recording_.Row(prefix + part, index);
+      WEFT_CHECK(begin + expected.size() <= state.size())
+          << id_ << " has a state of " << state.size() << " numbers, not that of "
+          << recording_.name();
       const auto got = std::span(state).subspan(begin, expected.size());
       comparison_.Check(prefix + part, got, expected, tolerance);
       begin += expected.size();
