@@ -9,6 +9,7 @@
 
 #include "base/thread_pool.h"
 #include "bench/script.h"
+#include "environments/availability.h"
 #include "environments/batch_environment.h"
 #include "environments/environment_row.h"
 
@@ -200,6 +201,7 @@ std::vector<EnvironmentFigure> BenchEnvironments(const std::vector<std::string>&
   ThreadPool pool(threads);
   std::vector<EnvironmentFigure> figures;
   for (const std::string& id : only.empty() ? Environments().Names() : only) {
+    if (only.empty() && !WhyUnavailable(Environments().At(id)).empty()) continue;
     figures.push_back(Measure(id, Environments().At(id), pool));
   }
   return figures;

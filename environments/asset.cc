@@ -24,6 +24,7 @@ std::vector<std::string> Folders() {
   std::string cache = Variable("XDG_CACHE_HOME");
   if (cache.empty()) cache = Variable("HOME") + "/.cache";
   folders.push_back(cache + "/weft/gymnasium-1.4.0/assets");
+  folders.push_back(cache + "/weft/dm_control-1.0.50");
   // An installed libweft.so lies in PREFIX/lib or one folder below.
   Dl_info library;
   if (dladdr(reinterpret_cast<void*>(&AssetPath), &library) != 0) {
@@ -51,8 +52,11 @@ std::string AssetPath(const std::string& name) {
     if (FileExists(place)) return place;
   }
   throw Error(ErrorCode::kUnavailable,
-              "there is no model file " + Join(places, " nor ") +
-                  ": ./weft fetches the standard ones, WEFT_ASSETS names their folder");
+              "there is no model file " + Join(places, " nor ") + ": " +
+                  (name.starts_with("dm_control/")
+                       ? "./weft fetch dm_control fetches those of dm_control's suite"
+                       : "./weft fetches the standard ones") +
+                  ", WEFT_ASSETS names their folder");
 }
 
 }  // namespace weft

@@ -1,4 +1,5 @@
-// Model files that come with other packages and are fetched on first use (Gymnasium's MuJoCo XML).
+// Model files that come with other packages and are fetched on first use (the MuJoCo XML of
+// Gymnasium and dm_control).
 #pragma once
 
 #include <string>
@@ -7,9 +8,9 @@ namespace weft {
 
 // The path of a model file. A name that begins with '/', '.' or '~' is a path of the user's own;
 // any other is looked up in the folder that the environment variable WEFT_ASSETS names, weft's
-// cache (${XDG_CACHE_HOME:-~/.cache}/weft/ gymnasium-1.4.0/assets) and the installed
-// share/weft/assets, in this order. Throws Error(kUnavailable) naming the places when it is
-// nowhere.
+// cache (${XDG_CACHE_HOME:-~/.cache}/weft/, in gymnasium-1.4.0/assets and, for dm_control/suite/*,
+// in dm_control-1.0.50) and the installed share/weft/assets, in this order. Throws
+// Error(kUnavailable) naming the places and the fix when it is nowhere.
 std::string AssetPath(const std::string& name);
 
 }  // namespace weft

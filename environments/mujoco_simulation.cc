@@ -1,66 +1,15 @@
 #include "environments/mujoco_simulation.h"
 
 #include <algorithm>
-#include <atomic>
-#include <map>
 #include <mujoco/mujoco.h>
-#include <mutex>
 #include <vector>
 
 #include "base/check.h"
-#include "base/log.h"
 #include "base/scalar.h"
-#include "environments/asset.h"
+#include "environments/mujoco_model.h"
 
 namespace weft {
 namespace {
-
-constexpr int kMaxWarnings = 10;  // shown in a process: a diverging simulation warns at every step
-std::atomic<int> warnings{0};
-thread_local bool loading = false;  // the warnings of a model file are collected, not logged
-thread_local std::string load_warnings;
-
-// MuJoCo's own handler would write MUJOCO_LOG.TXT into the working folder and end the process after
-// an error. An exception may pass through: libmujoco is C with unwind tables, and the simulation it
-// leaves is not used again.
-void HandleMessage(const mjLogMessage* message) {
-  if (message->level == mjLOG_ERROR) {
-    throw Error(ErrorCode::kInternal, std::string("MuJoCo: ") + message->subject);
-  }
-  if (message->level != mjLOG_WARNING) return;
-  if (loading) {
-    load_warnings += std::string(message->subject) + "; ";
-  } else if (const int count = ++warnings; count <= kMaxWarnings) {
-    LogWarn("MuJoCo: " + std::string(message->subject) +
-            (count == kMaxWarnings ? " (further warnings of MuJoCo are not shown)" : ""));
-  }
-}
-
-// Shared models by path, for the life of the process.
-const mjModel* LoadModel(const std::string& xml_file) {
-  static auto& mutex = *new std::mutex;
-  static auto& models = *new std::map<std::string, const mjModel*>;
-  const std::string path = AssetPath(xml_file);
-  const std::lock_guard lock(mutex);
-  const mjModel*& model = models[path];
-  if (model != nullptr) return model;
-  mju_setLogHandler(HandleMessage);
-  char problem[1024] = "";
-  loading = true;
-  load_warnings.clear();
-  try {
-    model = mj_loadXML(path.c_str(), nullptr, problem, sizeof(problem));
-  } catch (const Error& error) {
-    loading = false;
-    throw Error(ErrorCode::kConfig, path + ": " + error.message());
-  }
-  loading = false;
-  if (model == nullptr) throw Error(ErrorCode::kConfig, path + ": " + problem);
-  // The standard files warn of attributes that a later MuJoCo will drop; only the user's own are
-  // worth a word.
-  if (!load_warnings.empty() && path == xml_file) LogWarn(path + ": " + load_warnings);
-  return model;
-}
 
 std::span<const double> View(const mjtNum* values, mjtSize count) {
   return {values, static_cast<size_t>(count)};
@@ -73,7 +22,7 @@ void MujocoSimulation::FreeData::operator()(mjData_* data) const {
 }
 
 MujocoSimulation::MujocoSimulation(const std::string& xml_file)
-    : model_(LoadModel(xml_file)), data_(mj_makeData(model_)) {
+    : model_(LoadMujocoModel(xml_file)), data_(mj_makeData(model_)) {
   WEFT_CHECK(data_ != nullptr) << "MuJoCo has no memory for " << xml_file;
 }
 

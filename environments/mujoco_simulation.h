@@ -1,6 +1,5 @@
 // One MuJoCo simulation: a model, which all simulations of a file share, and its own data. Hides
-// MuJoCo's C API, which is used in mujoco_simulation.cc alone. MuJoCo's errors become
-// Error(kInternal); its warnings go to the log.
+// MuJoCo's C API; errors and warnings as in mujoco_model.h.
 #pragma once
 
 #include <cstdint>

@@ -59,4 +59,9 @@ ActionRow Recording::Action(const std::string& tensor, int64_t row, bool single)
   return {actions.Slice(row, row + 1).raw(), actions.dtype()};
 }
 
+ActionRow Recording::ActionAt(const std::string& tensor, int64_t rollout, int64_t time) const {
+  const Tensor actions = tensors_.At(tensor).Row(rollout);
+  return {actions.Slice(time, time + 1).raw(), actions.dtype()};
+}
+
 }  // namespace weft

@@ -19,6 +19,7 @@ class Recording {
   std::vector<std::string> Names(
       const std::string& prefix) const;                // tensors that begin so, in order
   std::string Metadata(const std::string& key) const;  // "" when missing
+  const SafetensorsMetadata& metadata() const { return metadata_; }
 
   int64_t Rows(const std::string& tensor) const { return tensors_.At(tensor).dim(0); }
   std::vector<double> Row(const std::string& tensor, int64_t row) const;
@@ -30,6 +31,8 @@ class Recording {
 
   // One action; `single` rounds it to f32. Valid until the next call.
   ActionRow Action(const std::string& tensor, int64_t row, bool single = false);
+  // One action of a tensor [rollout, time, A].
+  ActionRow ActionAt(const std::string& tensor, int64_t rollout, int64_t time) const;
 
  private:
   std::string name_;

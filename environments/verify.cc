@@ -9,12 +9,14 @@
 
 #include "base/check.h"
 #include "base/file.h"
+#include "environments/availability.h"
 #include "environments/comparison.h"
 #include "environments/environment_row.h"
 #include "environments/recording.h"
 #include "environments/verify_grids.h"
 #include "environments/verify_hands.h"
 #include "environments/verify_statistics.h"
+#include "environments/verify_suite.h"
 #include "environments/verify_tables.h"
 
 namespace weft {
@@ -67,11 +69,18 @@ std::string YamlOf(std::string json) {
   return json;
 }
 
+// The id of a recording's environment: those of dm_control's suite tell their domain and task.
+std::string IdOf(const SafetensorsMetadata& metadata) {
+  const auto environment = metadata.find("env");
+  if (environment == metadata.end()) return "";
+  return (metadata.contains("domain") ? "dm_control/" : "") + environment->second;
+}
+
 class Verifier {
  public:
-  Verifier(const std::string& id, const std::string& path)
-      : recording_(path), comparison_(recording_.name()) {
-    id_ = id.empty() ? recording_.Metadata("env") : id;
+  Verifier(const std::string& id, Recording recording)
+      : recording_(std::move(recording)), comparison_(recording_.name()) {
+    id_ = id.empty() ? IdOf(recording_.metadata()) : id;
     entry_ = &Environments().At(id_);
   }
 
@@ -88,6 +97,10 @@ class Verifier {
     if (HoldsHands(recording_)) {
       VerifyHands(
           recording_, [&](const std::string& arguments) { return Make(arguments); }, comparison_);
+      return comparison_.Report();
+    }
+    if (HoldsSuiteRollouts(recording_)) {
+      VerifySuiteRollouts(recording_, *Make(""), comparison_);
       return comparison_.Report();
     }
     family_ = FamilyOf(recording_);
@@ -266,16 +279,23 @@ class Verifier {
 std::string Obstacle(const std::string& path) {
   const MappedFile file(path);
   const SafetensorsHeader header = ParseSafetensorsHeader(file.bytes(), path);
-  const auto found = header.metadata.find("env");
-  if (found == header.metadata.end()) return "names no environment";
-  if (Environments().Find(found->second) == nullptr) return found->second + " is not registered";
-  return "";
+  if (header.metadata.contains("sigmoids")) return "";
+  const std::string id = IdOf(header.metadata);
+  if (id.empty()) return "names no environment";
+  const EnvironmentEntry* entry = Environments().Find(id);
+  return entry == nullptr ? id + " is not registered" : WhyUnavailable(*entry);
 }
 
 }  // namespace
 
 VerifyReport VerifyEnvironmentFile(const std::string& id, const std::string& path) {
-  return Verifier(id, path).Run();
+  Recording recording(path);
+  if (HoldsTolerances(recording)) {
+    Comparison comparison(recording.name());
+    VerifyTolerances(recording, comparison);
+    return comparison.Report();
+  }
+  return Verifier(id, std::move(recording)).Run();
 }
 
 VerifyReport VerifyEnvironmentFolder(const std::string& folder) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "algorithms/algorithm.h"
+#include "environments/availability.h"
 #include "environments/environment.h"
 #include "program/commands.h"
 
@@ -42,6 +43,7 @@ std::string LeafText(const Leaf& leaf) {
 }
 
 std::string Facts(const EnvironmentEntry& entry) {
+  if (!WhyUnavailable(entry).empty()) return "(model files missing)";
   const EnvironmentSpec spec = entry.make(*entry.make_arguments())->spec();
   std::string text;
   for (const Leaf& leaf : spec.observation) text += (text.empty() ? "" : " + ") + LeafText(leaf);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "environments/availability.h"
 #include "environments/environment.h"
 #include "nn/safetensors.h"
 
@@ -185,6 +186,11 @@ TEST_P(Reference, IsReproduced) {
   const std::string name = GetParam();
   if (name.starts_with("mujoco") && !Registered("Hopper-v5"))
     GTEST_SKIP() << "built without MuJoCo";
+  if (name.starts_with("dmc_")) {
+    const EnvironmentEntry* walker = Environments().Find("dm_control/walker-walk");
+    if (walker == nullptr) GTEST_SKIP() << "built without MuJoCo";
+    if (const std::string why = WhyUnavailable(*walker); !why.empty()) GTEST_SKIP() << why;
+  }
   const VerifyReport report =
       VerifyEnvironmentFile("", std::string(reference) + "/environments/" + name + ".safetensors");
   EXPECT_GT(report.checked, 300);
@@ -220,6 +226,15 @@ INSTANTIATE_TEST_SUITE_P(
                     "mujoco_walker2d_v4__default", "mujoco_walker2d_v5",
                     "mujoco_walker2d_v5__nonterminating", "mujoco_walker2d_v5__weights"),
     [](const auto& parameter) { return std::string(parameter.param); });
+INSTANTIATE_TEST_SUITE_P(VerifyTolerance, Reference, testing::Values("dmc_tolerance"),
+                         [](const auto& parameter) { return std::string(parameter.param); });
+INSTANTIATE_TEST_SUITE_P(VerifySuite, Reference,
+                         testing::Values("dmc_cartpole_balance", "dmc_cartpole_balance_sparse",
+                                         "dmc_cartpole_swingup", "dmc_cartpole_swingup_sparse",
+                                         "dmc_cartpole_three_poles", "dmc_cartpole_two_poles",
+                                         "dmc_cheetah_run", "dmc_pendulum_swingup",
+                                         "dmc_walker_run", "dmc_walker_stand", "dmc_walker_walk"),
+                         [](const auto& parameter) { return std::string(parameter.param); });
 
 }  // namespace
 }  // namespace weft

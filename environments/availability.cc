@@ -1,0 +1,17 @@
+#include "environments/availability.h"
+
+#include "base/check.h"
+
+namespace weft {
+
+std::string WhyUnavailable(const EnvironmentEntry& entry) {
+  try {
+    entry.make(*entry.make_arguments());
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kUnavailable) throw;
+    return error.message();
+  }
+  return "";
+}
+
+}  // namespace weft
