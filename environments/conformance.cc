@@ -224,14 +224,15 @@ std::string LoadContinues(const EnvironmentEntry& entry) {
   return "";
 }
 
-// As many rows as it takes for the batch to use its pool.
+// As many rows as it takes for the batch to use its pool, going by what a step costs.
 int64_t ParallelRows(const EnvironmentEntry& entry) {
   Driver driver(entry, {.rows = 4, .seed = kSeed});
   driver.Reset();
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < 20; ++i) driver.Act();
   const std::chrono::duration<double, std::micro> spent = std::chrono::steady_clock::now() - start;
-  return spent.count() / 80 < 2 ? 6000 : 6;
+  const double step = spent.count() / 80;
+  return step < 0.5 ? 6000 : step < 2 ? 400 : 6;
 }
 
 std::string ThreadsDoNotMatter(const EnvironmentEntry& entry) {

@@ -1,7 +1,6 @@
 #include "environments/mujoco_environment.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -147,12 +146,6 @@ double SumOfSquares(std::span<const double> values) {
     const double value = values[static_cast<size_t>(i)];
     return value * value;
   });
-}
-
-double Distance(std::span<const double> a, std::span<const double> b) {
-  double sum = 0;
-  for (size_t i = 0; i < a.size(); ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
-  return std::sqrt(sum);
 }
 
 }  // namespace weft

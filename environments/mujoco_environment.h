@@ -8,7 +8,6 @@
 // computed in float32.
 #pragma once
 
-#include <algorithm>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,6 +15,7 @@
 
 #include "environments/environment.h"
 #include "environments/mujoco_simulation.h"
+#include "environments/vectors.h"
 
 namespace weft {
 
@@ -108,12 +108,6 @@ class MujocoEnvironment : public Environment {
   std::unique_ptr<EnvironmentSpec> spec_;
 };
 
-// Copies values to `to` and returns the end: to put an observation together.
-inline double* Append(std::span<const double> values, double* to) {
-  return std::copy(values.begin(), values.end(), to);
-}
-
 double SumOfSquares(std::span<const double> values);
-double Distance(std::span<const double> a, std::span<const double> b);  // same size
 
 }  // namespace weft

@@ -49,7 +49,7 @@ class CartpoleEnvironment final : public SuiteEnvironment {
       *position++ = rotation[8];
       *position++ = rotation[2];
     }
-    Put(physics_.velocity(), out.Leaf<double>(1));
+    Append(physics_.velocity(), out.Leaf<double>(1));
   }
 
  private:

@@ -24,8 +24,8 @@ class CheetahEnvironment final : public SuiteEnvironment {
   }
 
   void Observe(ObservationRow out) override {
-    Put(physics_.position().subspan(1), out.Leaf<double>(0));
-    Put(physics_.velocity(), out.Leaf<double>(1));
+    Append(physics_.position().subspan(1), out.Leaf<double>(0));
+    Append(physics_.velocity(), out.Leaf<double>(1));
   }
 
  private:

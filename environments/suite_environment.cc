@@ -1,5 +1,6 @@
 #include "environments/suite_environment.h"
 
+#include <cmath>
 #include <limits>
 #include <numbers>
 #include <string>
@@ -91,12 +92,7 @@ void SuiteEnvironment::DrawJoints(Rng& rng) {
   }
 }
 
-void SuiteEnvironment::DrawFreeJoints(Rng& rng) {
-  for (int attempt = 0; attempt < 1000; ++attempt) {
-    DrawJoints(rng);
-    physics_.Forward();
-    if (physics_.contacts() == 0) return;
-  }
+void SuiteEnvironment::FailToDraw() const {
   throw Error(ErrorCode::kInternal, spec_->id + " found no first state without contacts");
 }
 
@@ -110,25 +106,10 @@ double SuiteEnvironment::SmallControl() const {
   return sum / static_cast<double>(control.size());
 }
 
-double Norm(std::span<const double> values) {
-  double sum = 0;
-  for (const double value : values) sum += value * value;
-  return std::sqrt(sum);
-}
-
 void DrawDirection(Rng& rng, std::span<double> values) {
   for (double& value : values) value = rng.Normal();
   const double norm = Norm(values);
   for (double& value : values) value /= norm;
-}
-
-void Egocentric(std::span<const double> from, std::span<const double> to,
-                std::span<const double> rotation, double* out) {
-  for (size_t column = 0; column < 3; ++column) {
-    out[column] = 0;
-    for (size_t row = 0; row < 3; ++row)
-      out[column] += (to[row] - from[row]) * rotation[3 * row + column];
-  }
 }
 
 }  // namespace weft

@@ -9,8 +9,7 @@
 // what the task draws in the model (mujoco_physics.h).
 #pragma once
 
-#include <algorithm>
-#include <cmath>
+#include <array>
 #include <memory>
 #include <span>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "environments/environment.h"
 #include "environments/mujoco_physics.h"
 #include "environments/tolerance.h"
+#include "environments/vectors.h"
 
 namespace weft {
 
@@ -67,29 +67,30 @@ class SuiteEnvironment : public Environment {
   // Draws limited hinges and slides uniformly in their range, other hinges in [-pi, pi], and the
   // rotations of ball and free joints.
   void DrawJoints(Rng& rng);
-  // The same until nothing touches; throws Error(kInternal) after a thousand draws.
-  void DrawFreeJoints(Rng& rng);
+  // Draws by `draw` until nothing touches; throws Error(kInternal) after a thousand times.
+  template <class Function>
+  void DrawUntilFree(const Function& draw) {
+    for (int attempt = 0; attempt < 1000; ++attempt) {
+      draw();
+      physics_.Forward();
+      if (physics_.contacts() == 0) return;
+    }
+    FailToDraw();
+  }
   // Mean over the controls of an indicator of 0 that falls to 0 at 1 and -1.
   double SmallControl() const;
 
   MujocoPhysics physics_;
 
  private:
+  [[noreturn]] void FailToDraw() const;
+
   int64_t steps_;
   std::vector<double> control_;  // scratch
   std::unique_ptr<EnvironmentSpec> spec_;
 };
 
-// Copies values to `to` and returns the end: to put a leaf together.
-inline double* Put(std::span<const double> values, double* to) {
-  return std::copy(values.begin(), values.end(), to);
-}
-
-double Norm(std::span<const double> values);
 // Fills values with a random unit vector, uniform over the sphere.
 void DrawDirection(Rng& rng, std::span<double> values);
-// to - from in the frame of `rotation`, [3].
-void Egocentric(std::span<const double> from, std::span<const double> to,
-                std::span<const double> rotation, double* out);
 
 }  // namespace weft

@@ -45,7 +45,7 @@ class WalkerEnvironment final : public SuiteEnvironment {
       *orientation++ = rotation[2];
     }
     *out.Leaf<double>(1) = Height();
-    Put(physics_.velocity(), out.Leaf<double>(2));
+    Append(physics_.velocity(), out.Leaf<double>(2));
   }
 
  private:

@@ -72,14 +72,16 @@ void CheckResets(const Recording& recording, EnvironmentRow& row, Comparison& co
   CheckMoments(recording, "reset.qvel.", {states.begin() + nq, states.end()}, comparison);
 }
 
-void CheckRandomPolicy(const Recording& recording, EnvironmentRow& row, Comparison& comparison) {
-  if (!recording.Has("random.return")) return;
+}  // namespace
+
+void VerifyReturns(const Recording& recording, const std::string& prefix, double errors,
+                   EnvironmentRow& row, Comparison& comparison) {
   Rng rng(2, Purpose::kTest), action_rng(3, Purpose::kTest);
   const EnvironmentSpec& spec = row.spec();
   std::vector<double> action(
       static_cast<size_t>(std::max<int64_t>(1, spec.action.shape().elements())));
   std::vector<double> returns, lengths;
-  for (int64_t episode = 0; episode < recording.Rows("random.return"); ++episode) {
+  for (int64_t episode = 0; episode < recording.Rows(prefix + "return"); ++episode) {
     double sum = 0;
     int64_t steps = 0;
     row.Reset(rng);
@@ -96,17 +98,15 @@ void CheckRandomPolicy(const Recording& recording, EnvironmentRow& row, Comparis
     const Moments got = MomentsOf(values), expected = MomentsOf(recording.All(tensor));
     const double variance = got.deviation * got.deviation + expected.deviation * expected.deviation;
     comparison.Check(tensor + " (mean)", got.mean, expected.mean,
-                     kErrors * std::sqrt(variance / static_cast<double>(values.size())) + 1e-12);
+                     errors * std::sqrt(variance / static_cast<double>(values.size())) + 1e-12);
   };
-  check("random.return", returns);
-  check("random.length", lengths);
+  check(prefix + "return", returns);
+  check(prefix + "length", lengths);
 }
-
-}  // namespace
 
 void VerifyStatistics(Recording& recording, EnvironmentRow& row, Comparison& comparison) {
   CheckResets(recording, row, comparison);
-  CheckRandomPolicy(recording, row, comparison);
+  if (recording.Has("random.return")) VerifyReturns(recording, "random.", kErrors, row, comparison);
 }
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "environments/tolerance.h"
+#include "environments/verify_statistics.h"
 
 namespace weft {
 namespace {
@@ -70,6 +71,17 @@ void VerifySuiteRollouts(Recording& recording, EnvironmentRow& row, Comparison& 
       comparison.Check("rollout.step_type", static_cast<double>(row.type()),
                        types[static_cast<size_t>(t) + 1], 0);
     }
+  }
+}
+
+void VerifySuiteReturns(const Recording& recording, Comparison& comparison) {
+  const std::string suffix = ".return";
+  for (const std::string& name : recording.Names("")) {
+    if (!name.ends_with(suffix)) continue;
+    const std::string task = name.substr(0, name.size() - suffix.size());
+    const EnvironmentEntry& entry = Environments().At("dm_control/" + task);
+    EnvironmentRow row(entry.make(*entry.make_arguments()));
+    VerifyReturns(recording, task + ".", 4, row, comparison);
   }
 }
 
