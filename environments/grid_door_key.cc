@@ -8,16 +8,7 @@ namespace {
 
 class GridDoorKey final : public GridWorld {
  public:
-  struct Arguments : GridWorldArguments {
-    Arguments(const char* environment_id, int64_t cells)
-        : GridWorldArguments(environment_id), size(cells) {}
-    void Fields(FieldVisitor& v) override {
-      v.Field("size", size, "cells along a side, walls included", Range::Between(5, 255));
-      GridWorldArguments::Fields(v);
-    }
-
-    int64_t size;
-  };
+  using Arguments = SquareGridArguments;
 
   explicit GridDoorKey(const Arguments& arguments)
       : GridWorld(arguments, arguments.size, arguments.size, 10 * arguments.size * arguments.size,

@@ -8,19 +8,18 @@ namespace {
 
 class GridEmpty final : public GridWorld {
  public:
-  struct Arguments : GridWorldArguments {
+  struct Arguments : SquareGridArguments {
     Arguments(const char* environment_id, int64_t cells, bool random_start)
-        : GridWorldArguments(environment_id), size(cells) {
+        : SquareGridArguments(environment_id, cells, 4) {
       if (!random_start) agent_start_pos = {1, 1};
     }
     void Fields(FieldVisitor& v) override {
-      v.Field("size", size, "cells along a side, walls included", Range::Between(4, 255));
       v.Field("agent_start_pos", agent_start_pos, "x, y of the agent at first; empty: anywhere",
               Range::Between(1, 253));
       v.Field("agent_start_dir", agent_start_dir,
               "direction of the agent at agent_start_pos: 0 right, 1 down, 2 left, 3 up",
               Range::Between(0, 3));
-      GridWorldArguments::Fields(v);
+      SquareGridArguments::Fields(v);
     }
     void Check() const override {
       GridWorldArguments::Check();
@@ -32,7 +31,6 @@ class GridEmpty final : public GridWorld {
       }
     }
 
-    int64_t size;
     std::vector<int64_t> agent_start_pos;
     int64_t agent_start_dir = 0;
   };

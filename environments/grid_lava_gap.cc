@@ -8,16 +8,7 @@ namespace {
 
 class GridLavaGap final : public GridWorld {
  public:
-  struct Arguments : GridWorldArguments {
-    Arguments(const char* environment_id, int64_t cells)
-        : GridWorldArguments(environment_id), size(cells) {}
-    void Fields(FieldVisitor& v) override {
-      v.Field("size", size, "cells along a side, walls included", Range::Between(5, 255));
-      GridWorldArguments::Fields(v);
-    }
-
-    int64_t size;
-  };
+  using Arguments = SquareGridArguments;
 
   explicit GridLavaGap(const Arguments& arguments)
       : GridWorld(arguments, arguments.size, arguments.size, 4 * arguments.size * arguments.size,

@@ -57,6 +57,12 @@ void GridWorldArguments::Fields(FieldVisitor& v) {
           Range::Between(3, 63));
 }
 
+void SquareGridArguments::Fields(FieldVisitor& v) {
+  v.Field("size", size, "cells along a side, walls included",
+          Range::Between(static_cast<double>(least_size), 255));
+  GridWorldArguments::Fields(v);
+}
+
 void GridWorldArguments::Check() const {
   if (agent_view_size % 2 == 0) throw ConfigProblem("agent_view_size", "must be odd");
 }

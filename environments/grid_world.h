@@ -57,6 +57,16 @@ struct GridWorldArguments : Config {
   int64_t agent_view_size = 7;
 };
 
+// Of a square grid.
+struct SquareGridArguments : GridWorldArguments {
+  SquareGridArguments(const char* environment_id, int64_t cells, int64_t least = 5)
+      : GridWorldArguments(environment_id), size(cells), least_size(least) {}
+  void Fields(FieldVisitor& v) override;
+
+  int64_t size;
+  int64_t least_size;
+};
+
 class GridWorld : public Environment {
  public:
   static constexpr double kStepNanoseconds = 250;
