@@ -4,7 +4,7 @@
 
 #include "base/thread_pool.h"
 #include "bench/script.h"
-#include "environments/mujoco_simulation.h"
+#include "environments/mujoco/mujoco_simulation.h"
 
 namespace weft {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
-#include "environments/python_environment.h"
+#include "environments/python/python_environment.h"
 #include "environments/wrappers.h"
 
 namespace weft {

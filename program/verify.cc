@@ -1,12 +1,12 @@
 // weft verify environment: recorded transitions of the reference implementation replayed on ours,
 // and the conformance checks.
-#include "environments/verify.h"
+#include "environments/verify/verify.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
-#include "environments/conformance.h"
+#include "environments/verify/conformance.h"
 #include "program/commands.h"
 
 namespace weft {

@@ -30,9 +30,11 @@ const std::vector<ThirdParty> kThirdParty = {
     {"yaml-cpp/", std::regex("base/yaml\\.cc")},
     {"fmt/", std::regex("(tests/)?program/.*\\.cc")},
     {"CLI/", std::regex("program/main\\.cc")},
-    {"nlohmann/", std::regex("(tests/)?program/.*\\.cc|environments/python_worker\\.cc")},
+    {"nlohmann/", std::regex("(tests/)?program/.*\\.cc|environments/python/python_worker\\.cc")},
     {"zmq", std::regex("dataflow/zmq_.*\\.cc")},
-    {"mujoco/", std::regex("environments/mujoco.*\\.(cc|h)")},
+    {"mujoco/",
+     std::regex(
+         "environments/mujoco/mujoco_.*\\.(cc|h)|environments/dm_control/suite_models\\.cc")},
     {"Eigen/", std::regex("tensor/kernels_cpu.*\\.(cc|h)")},
     {"cuda", std::regex("tensor/.*cuda.*")},
     {"gtest/", std::regex("tests/.*")},
@@ -127,7 +129,7 @@ TEST(Layering, EnvironmentsMeetDataflowInTwoFiles) {
   ForEachInclude([](const SourceFile& file, size_t line, char mark, const std::string& name) {
     if (mark != '"' || Folder(file.path) != "environments" || Folder(name) != "dataflow") return;
     EXPECT_TRUE(file.path.starts_with("environments/environment_fragment.") ||
-                file.path == "environments/python_worker.cc")
+                file.path == "environments/python/python_worker.cc")
         << file.path << ":" << line << ": includes " << name;
   });
 }

@@ -1,4 +1,4 @@
-#include "environments/conformance.h"
+#include "environments/verify/conformance.h"
 
 #include <algorithm>
 #include <atomic>

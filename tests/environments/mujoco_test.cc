@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "environments/batch_environment.h"
 #include "environments/environment_row.h"
-#include "environments/mujoco_simulation.h"
+#include "environments/mujoco/mujoco_simulation.h"
 
 namespace weft {
 namespace {

@@ -1,4 +1,4 @@
-#include "environments/numpy_sum.h"
+#include "environments/mujoco/numpy_sum.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Rows that live in Python. Needs an interpreter with pyzmq, numpy and gymnasium in WEFT_PYTHON.
-#include "environments/python_environment.h"
+#include "environments/python/python_environment.h"
 
 #include <cstdlib>
 #include <gmock/gmock.h>

@@ -7,8 +7,8 @@
 #include "base/check.h"
 #include "environments/availability.h"
 #include "environments/batch_environment.h"
+#include "environments/dm_control/tolerance.h"
 #include "environments/environment_row.h"
-#include "environments/tolerance.h"
 
 namespace weft {
 namespace {

@@ -1,4 +1,4 @@
-#include "environments/verify.h"
+#include "environments/verify/verify.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,0 +1,343 @@
+#include "environments/verify/conformance.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <set>
+#include <span>
+#include <sstream>
+
+#include "base/check.h"
+#include "base/thread_pool.h"
+#include "environments/batch_environment.h"
+#include "environments/environment_row.h"
+
+namespace weft {
+namespace {
+
+constexpr uint64_t kSeed = 11;
+
+uint64_t HashOf(const TimeStep& step) {
+  TensorMap all = step.observation;
+  all.Set("weft.reward", step.reward);
+  all.Set("weft.discount", step.discount);
+  all.Set("weft.type", step.type);
+  all.Set("weft.episode_id", step.episode_id);
+  return Hash(all);
+}
+
+// A batch with default arguments that is driven by random actions of its own stream.
+class Driver {
+ public:
+  Driver(const EnvironmentEntry& entry, const BatchOptions& options, uint64_t action_seed = kSeed)
+      : batch_(entry.make_batch(*entry.make_arguments(), options)),
+        step_(batch_->MakeTimeStep()),
+        rng_(action_seed, Purpose::kTest),
+        action_(Tensor::Zeros(spec().action.shape().Prepend(options.rows), spec().action.dtype())) {
+  }
+
+  BatchEnvironment& batch() { return *batch_; }
+  const EnvironmentSpec& spec() const { return batch_->spec(); }
+  const TimeStep& step() const { return step_; }
+  const Tensor& action() const { return action_; }  // of the last step
+  StepType type(int64_t row) const {
+    return static_cast<StepType>(step_.type.data<uint8_t>()[static_cast<size_t>(row)]);
+  }
+
+  void Reset() { batch_->Reset(step_); }
+  void Act() {
+    const size_t bytes = action_.bytes() / static_cast<size_t>(batch_->rows());
+    for (size_t begin = 0; begin < action_.bytes(); begin += bytes) {
+      spec().action.Sample(rng_, action_.raw() + begin);
+    }
+    batch_->Step(action_, step_);
+  }
+  // One number for everything that `steps` steps write.
+  uint64_t Run(int steps) {
+    uint64_t hash = HashOf(step_);
+    for (int i = 0; i < steps; ++i) {
+      Act();
+      hash = hash * 31 + HashOf(step_);
+    }
+    return hash;
+  }
+
+ private:
+  std::unique_ptr<BatchEnvironment> batch_;
+  TimeStep step_;
+  Rng rng_;
+  Tensor action_;
+};
+
+std::string SpecIsSound(const std::string& id, const EnvironmentSpec& spec) {
+  if (spec.id != id) return "spec().id is " + spec.id;
+  std::set<std::string> names;
+  for (const Leaf& leaf : spec.observation) {
+    if (!names.insert(leaf.name).second) return "two leaves are called " + leaf.name;
+    const auto elements = static_cast<size_t>(leaf.shape.elements());
+    for (const auto* bound : {&leaf.low, &leaf.high}) {
+      if (bound->size() > 1 && bound->size() != elements) return "bounds of " + leaf.name;
+    }
+  }
+  const auto* box = spec.action.As<Box>();
+  if (box == nullptr) return spec.action.shape().elements() > 0 ? "" : "the action is empty";
+  if (box->low.empty() || box->low.size() != box->high.size()) return "bounds of the action";
+  for (size_t i = 0; i < box->low.size(); ++i) {
+    if (!(box->low[i] < box->high[i])) return "bounds of the action: " + spec.action.ToString();
+  }
+  return "";
+}
+
+// The first value of a floating or integer leaf that lies outside its bounds (of floats: rounded to
+// f32, as the values are).
+template <class T>
+std::string OutOfBounds(const Leaf& leaf, std::span<const T> values) {
+  const auto elements = static_cast<size_t>(leaf.shape.elements());
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto bound = [&](const std::vector<double>& bounds) {
+      return static_cast<T>(bounds.size() == 1 ? bounds[0] : bounds[i % elements]);
+    };
+    if (values[i] < bound(leaf.low) || values[i] > bound(leaf.high)) {
+      std::ostringstream out;
+      out << leaf.name << "[" << i % elements << "] is " << values[i] << ", outside "
+          << bound(leaf.low) << " .. " << bound(leaf.high);
+      return out.str();
+    }
+  }
+  return "";
+}
+
+std::string OutOfBounds(const EnvironmentSpec& spec, const TensorMap& observation) {
+  for (const Leaf& leaf : spec.observation) {
+    const Tensor& tensor = observation.At(leaf.name);
+    if (leaf.low.empty() || leaf.high.empty()) continue;
+    std::string problem;
+    if (tensor.dtype() == DType::kFloat32) {
+      problem = OutOfBounds<float>(leaf, tensor.data<float>());
+    } else if (tensor.dtype() == DType::kInt64) {
+      problem = OutOfBounds<int64_t>(leaf, tensor.data<int64_t>());
+    }
+    if (!problem.empty()) return problem;
+  }
+  return "";
+}
+
+// Rewards, discounts, types and episode numbers of a random walk follow dm_env; observations keep
+// their bounds.
+std::string StepsAreSound(Driver& driver, int steps) {
+  const int64_t rows = driver.batch().rows();
+  driver.Reset();
+  std::vector<StepType> before(static_cast<size_t>(rows), StepType::kLast);
+  std::vector<int64_t> episode(static_cast<size_t>(rows), -1);
+  for (int t = 0; t <= steps; ++t) {
+    if (t > 0) driver.Act();
+    if (const std::string problem = OutOfBounds(driver.spec(), driver.step().observation);
+        !problem.empty()) {
+      return problem;
+    }
+    for (int64_t row = 0; row < rows; ++row) {
+      const auto i = static_cast<size_t>(row);
+      const StepType type = driver.type(row);
+      const float reward = driver.step().reward.data<float>()[i];
+      const float discount = driver.step().discount.data<float>()[i];
+      const int64_t id = driver.step().episode_id.data<int64_t>()[i];
+      const bool first = type == StepType::kFirst;
+      if (first != (before[i] == StepType::kLast)) return "kFirst does not follow kLast";
+      if (first && (reward != 0 || discount != 1)) return "kFirst with reward or discount";
+      if (discount != 1 && !(discount == 0 && type == StepType::kLast))
+        return "discount inside an episode";
+      if (id != episode[i] + (first ? 1 : 0)) return "episode numbers skip";
+      before[i] = type;
+      episode[i] = id;
+    }
+  }
+  return "";
+}
+
+// Environments that draw random numbers at reset must begin in different states.
+std::string ResetsSpread(const EnvironmentEntry& entry) {
+  EnvironmentRow row(entry.make(*entry.make_arguments()));
+  std::set<std::vector<double>> observations;
+  bool random = false;
+  for (uint64_t index = 0; index < 32; ++index) {
+    Rng rng(kSeed, Purpose::kEnvironment, index);
+    row.Reset(rng);
+    random |= rng.state().position > 0;
+    observations.insert(row.Observation());
+  }
+  return random && observations.size() < 2 ? "32 random resets give one observation" : "";
+}
+
+std::string StateRoundTrips(const EnvironmentEntry& entry) {
+  EnvironmentRow row(entry.make(*entry.make_arguments())),
+      other(entry.make(*entry.make_arguments()));
+  Rng rng(kSeed, Purpose::kEnvironment);
+  row.Reset(rng);
+  const std::vector<double> state = row.State();
+  other.SetState(state);
+  if (other.State() != state) return "GetState after SetState differs";
+  return other.Observation() == row.Observation() ? ""
+                                                  : "Observe after SetState differs from the reset";
+}
+
+std::string TimeLimitIsExact(const EnvironmentEntry& entry) {
+  constexpr int64_t kLimit = 7;
+  Driver driver(entry, {.rows = 4, .seed = kSeed, .time_limit = kLimit});
+  driver.Reset();
+  std::vector<int64_t> steps(4);
+  for (int t = 0; t < 40; ++t) {
+    driver.Act();
+    for (int64_t row = 0; row < 4; ++row) {
+      int64_t& count = steps[static_cast<size_t>(row)];
+      const StepType type = driver.type(row);
+      count = type == StepType::kFirst ? 0 : count + 1;
+      if (count > kLimit || (count == kLimit && type != StepType::kLast))
+        return "an episode runs on";
+      const float discount = driver.step().discount.data<float>()[static_cast<size_t>(row)];
+      if (type == StepType::kLast && count < kLimit && discount == 1) return "truncated too early";
+    }
+  }
+  return "";
+}
+
+std::string LoadContinues(const EnvironmentEntry& entry) {
+  Driver driver(entry, {.rows = 3, .seed = kSeed});
+  driver.Reset();
+  for (int i = 0; i < 5; ++i) driver.Act();
+  Driver copy(entry, {.rows = 3, .seed = kSeed + 1}, kSeed + 1);
+  copy.Reset();
+  copy.batch().Load(driver.batch().Save());
+  Rng rng(kSeed, Purpose::kTest, 2);
+  const Space& space = driver.spec().action;
+  Tensor action = Tensor::Zeros(space.shape().Prepend(3), space.dtype());
+  TimeStep step = driver.batch().MakeTimeStep(), copy_step = copy.batch().MakeTimeStep();
+  for (int i = 0; i < 60; ++i) {
+    for (size_t row = 0; row < 3; ++row)
+      space.Sample(rng, action.raw() + row * (action.bytes() / 3));
+    driver.batch().Step(action, step);
+    copy.batch().Step(action, copy_step);
+    if (HashOf(step) != HashOf(copy_step))
+      return "step " + std::to_string(i) + " after Load differs";
+  }
+  return "";
+}
+
+// As many rows as it takes for the batch to use its pool, going by what a step costs.
+int64_t ParallelRows(const EnvironmentEntry& entry) {
+  Driver driver(entry, {.rows = 4, .seed = kSeed});
+  driver.Reset();
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < 20; ++i) driver.Act();
+  const std::chrono::duration<double, std::micro> spent = std::chrono::steady_clock::now() - start;
+  const double step = spent.count() / 80;
+  return step < 0.5 ? 6000 : step < 2 ? 400 : 6;
+}
+
+std::string ThreadsDoNotMatter(const EnvironmentEntry& entry) {
+  const int64_t rows = ParallelRows(entry);
+  const int steps = rows > 1000 ? 10 : 30;
+  std::vector<uint64_t> hashes;
+  for (const int threads : {1, 2, 3}) {
+    ThreadPool pool(threads);
+    Driver driver(entry, {.rows = rows, .seed = kSeed, .pool = &pool});
+    driver.Reset();
+    hashes.push_back(driver.Run(steps));
+  }
+  return hashes[1] == hashes[0] && hashes[2] == hashes[0] ? "" : "2 or 3 threads differ from one";
+}
+
+// Row 2 of a batch of three against the environment itself, stepped by hand with the same random
+// stream.
+std::string RowsAreAlone(const EnvironmentEntry& entry) {
+  Driver driver(entry, {.rows = 3, .seed = kSeed, .time_limit = 0});
+  EnvironmentRow alone(entry.make(*entry.make_arguments()));
+  const EnvironmentSpec& spec = alone.spec();
+  if (spec.action.As<MultiDiscrete>() != nullptr)
+    return "";  // may start anywhere: the batch shifts it
+  Rng rng(kSeed, Purpose::kEnvironment, 2);
+  driver.Reset();
+  alone.Reset(rng);
+  for (int t = 0; t <= 60; ++t) {
+    std::vector<double> observed;
+    for (const auto& [name, tensor] : driver.step().observation) {
+      const Tensor row = tensor.Row(2);
+      for (int64_t i = 0; i < row.elements(); ++i)
+        observed.push_back(row.Reshape({row.elements()}).Row(i).Item());
+    }
+    std::vector<double> expected = alone.Observation();
+    for (double& value : expected) value = static_cast<float>(value);
+    const float reward = driver.step().reward.data<float>()[2];
+    if (observed != expected || reward != static_cast<float>(alone.reward()) ||
+        driver.type(2) != alone.type()) {
+      return "step " + std::to_string(t) + " differs from the environment alone";
+    }
+    driver.Act();
+    if (alone.type() == StepType::kLast) {
+      alone.Reset(rng);
+    } else {
+      Tensor action = driver.action().Row(2).Clone();
+      if (const auto* discrete = spec.action.As<Discrete>())
+        action.data<int64_t>()[0] += discrete->start;
+      alone.Step({action.raw(), action.dtype()}, rng);
+    }
+  }
+  return "";
+}
+
+std::string SeedsReplay(const EnvironmentEntry& entry) {
+  std::vector<uint64_t> hashes;
+  for (int run = 0; run < 2; ++run) {
+    Driver driver(entry, {.rows = 3, .seed = kSeed});
+    driver.Reset();
+    hashes.push_back(driver.Run(60));
+  }
+  return hashes[0] == hashes[1] ? "" : "the same seed and actions differ";
+}
+
+std::string StepsAllocateNothing(const EnvironmentEntry& entry,
+                                 const std::function<int64_t()>& allocations) {
+  Driver driver(entry, {.rows = 3, .seed = kSeed, .time_limit = 10});
+  driver.Reset();
+  for (int i = 0; i < 30; ++i) driver.Act();  // resets and steps have been seen
+  const int64_t before = allocations();
+  for (int i = 0; i < 30; ++i) driver.Act();
+  const int64_t made = allocations() - before;
+  return made == 0 ? "" : std::to_string(made) + " allocations in 30 steps";
+}
+
+}  // namespace
+
+std::vector<ConformanceCheck> CheckConformance(const std::string& id,
+                                               const std::function<int64_t()>& allocations) {
+  const EnvironmentEntry& entry = Environments().At(id);
+  std::vector<ConformanceCheck> checks;
+  const auto check = [&](const char* claim, const auto& test) {
+    std::string problem;
+    try {
+      problem = test();
+    } catch (const Error& error) {
+      problem = error.message();
+    }
+    checks.push_back({claim, problem});
+  };
+  check("the spec is sound",
+        [&] { return SpecIsSound(id, entry.make(*entry.make_arguments())->spec()); });
+  check("steps follow the contract and observations keep their bounds", [&] {
+    Driver driver(entry, {.rows = 4, .seed = kSeed});
+    return StepsAreSound(driver, 200);
+  });
+  check("resets spread", [&] { return ResetsSpread(entry); });
+  check("states can be read and set", [&] { return StateRoundTrips(entry); });
+  check("a seed replays", [&] { return SeedsReplay(entry); });
+  check("the time limit is exact", [&] { return TimeLimitIsExact(entry); });
+  check("a saved state continues bit for bit", [&] { return LoadContinues(entry); });
+  check("a row does not depend on its batch", [&] { return RowsAreAlone(entry); });
+  check("results do not depend on threads", [&] { return ThreadsDoNotMatter(entry); });
+  if (allocations)
+    check("a step allocates nothing", [&] { return StepsAllocateNothing(entry, allocations); });
+  return checks;
+}
+
+}  // namespace weft
