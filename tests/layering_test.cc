@@ -16,9 +16,9 @@ namespace {
 
 // Neighbours share a number and never include one another.
 const std::map<std::string, int> kFloors = {
-    {"base", 1},         {"tensor", 2}, {"nn", 3},      {"dataflow", 3},
-    {"environments", 4}, {"replay", 4}, {"actors", 5},  {"learners", 5},
-    {"algorithms", 6},   {"bench", 7},  {"program", 8}, {"main.cc", 9},
+    {"base", 1},   {"tensor", 2},   {"nn", 3},      {"dataflow", 3}, {"environments", 4},
+    {"replay", 4}, {"language", 4}, {"actors", 5},  {"learners", 5}, {"algorithms", 6},
+    {"bench", 7},  {"program", 8},  {"main.cc", 9},
 };
 
 struct ThirdParty {
@@ -64,8 +64,8 @@ const std::vector<SourceFile>& Files() {
     const std::filesystem::path root = WEFT_SOURCE_FOLDER;
     auto* files = new std::vector<SourceFile>;
     for (const std::filesystem::path entry :
-         {"main.cc", "base", "tensor", "nn", "dataflow", "environments", "replay", "actors",
-          "learners", "algorithms", "bench", "program", "tests"}) {
+         {"main.cc", "base", "tensor", "nn", "dataflow", "environments", "replay", "language",
+          "actors", "learners", "algorithms", "bench", "program", "tests"}) {
       const auto add = [&](const std::filesystem::path& path) {
         const std::string extension = path.extension().string();
         if (extension != ".h" && extension != ".cc" && extension != ".cu") return;
