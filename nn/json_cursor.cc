@@ -26,6 +26,11 @@ void AppendCodePoint(uint32_t code, std::string& out) {
   }
 }
 
+bool IsWordByte(uint8_t byte) {
+  return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') ||
+         (byte >= 'A' && byte <= 'Z') || byte == '_' || byte == '.';
+}
+
 // What may follow a lead byte: Unicode 15, table 3-7 (well-formed UTF-8 byte sequences).
 struct Utf8Lead {
   int continuations;  // 0: not a lead byte
@@ -92,6 +97,49 @@ int64_t JsonCursor::Unsigned(const char* what) {
     Fail(std::string(what) + " must be a non-negative integer");
   }
   return value;
+}
+
+char JsonCursor::Peek() {
+  SkipSpace();
+  return position_ < text_.size() ? static_cast<char>(text_[position_]) : '\0';
+}
+
+bool JsonCursor::TakeWord(std::string_view word) {
+  SkipSpace();
+  const size_t end = position_ + word.size();
+  if (end > text_.size()) return false;
+  for (size_t i = 0; i < word.size(); ++i) {
+    if (text_[position_ + i] != static_cast<uint8_t>(word[i])) return false;
+  }
+  if (end < text_.size() && IsWordByte(text_[end])) return false;
+  position_ = end;
+  return true;
+}
+
+std::string_view JsonCursor::Number(const char* what) {
+  SkipSpace();
+  const size_t begin = position_;
+  const auto next = [&] { return position_ < text_.size() ? text_[position_] : uint8_t{0}; };
+  const auto skip_digits = [&] {
+    const size_t first = position_;
+    while (next() >= '0' && next() <= '9') ++position_;
+    return position_ - first;
+  };
+  if (next() == '-') ++position_;
+  const bool zero = next() == '0';
+  const size_t whole = skip_digits();
+  bool good = whole > 0 && !(zero && whole > 1);
+  if (good && next() == '.') {
+    ++position_;
+    good = skip_digits() > 0;
+  }
+  if (good && (next() == 'e' || next() == 'E')) {
+    ++position_;
+    if (next() == '+' || next() == '-') ++position_;
+    good = skip_digits() > 0;
+  }
+  if (!good || IsWordByte(next())) Fail(std::string(what) + " must be a number");
+  return {reinterpret_cast<const char*>(text_.data()) + begin, position_ - begin};
 }
 
 std::string JsonCursor::String(const char* what, size_t limit) {
@@ -181,6 +229,28 @@ void JsonCursor::AppendEscape(std::string& out) {
     Fail("lone surrogate");
   }
   AppendCodePoint(code, out);
+}
+
+void AppendJsonQuoted(std::string_view text, std::string& out) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  constexpr std::string_view kFrom = "\b\f\n\r\t", kTo = "bfnrt";
+  out += '"';
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (const size_t index = kFrom.find(c); index != std::string_view::npos) {
+      out += '\\';
+      out += kTo[index];
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      out += "\\u00";
+      out += kDigits[(c >> 4) & 15];
+      out += kDigits[c & 15];
+    } else {
+      out += c;
+    }
+  }
+  out += '"';
 }
 
 }  // namespace weft

@@ -25,6 +25,12 @@ class JsonCursor {
   // A number written as a non-negative integer (no sign, fraction, exponent or leading zero) up to
   // 2^63 - 1.
   int64_t Unsigned(const char* what);
+  // The text of any number RFC 8259 allows, as it stands there.
+  std::string_view Number(const char* what);
+  // Skips white space; the next byte, which stays, or 0 at the end.
+  char Peek();
+  // Consumes `word`, which stands next and is no part of a longer word, or returns false.
+  bool TakeWord(std::string_view word);
   // True when only spaces, tabs and line ends are left.
   bool AtEnd();
 
@@ -42,5 +48,8 @@ class JsonCursor {
   uint64_t offset_;
   size_t position_ = 0;
 };
+
+// Appends UTF-8 text as a JSON string, in quotes, what must be escaped escaped.
+void AppendJsonQuoted(std::string_view text, std::string& out);
 
 }  // namespace weft

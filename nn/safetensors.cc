@@ -171,24 +171,6 @@ void CheckCoverage(const SafetensorsHeader& header, uint64_t data_bytes, std::st
   }
 }
 
-void AppendJsonString(std::string_view text, std::string& out) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  out += '"';
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      out += "\\u00";
-      out += kDigits[(c >> 4) & 15];
-      out += kDigits[c & 15];
-    } else {
-      out += c;
-    }
-  }
-  out += '"';
-}
-
 uint64_t LogicalBytes(const Tensor& tensor) {
   return static_cast<uint64_t>(tensor.elements()) * SizeOf(tensor.dtype());
 }
@@ -286,9 +268,9 @@ std::string ToSafetensorsBytes(const TensorMap& tensors, const SafetensorsMetada
     header += "\"__metadata__\":{";
     for (const auto& [key, value] : metadata) {
       if (header.back() != '{') header += ',';
-      AppendJsonString(key, header);
+      AppendJsonQuoted(key, header);
       header += ':';
-      AppendJsonString(value, header);
+      AppendJsonQuoted(value, header);
     }
     header += '}';
   }
@@ -297,7 +279,7 @@ std::string ToSafetensorsBytes(const TensorMap& tensors, const SafetensorsMetada
     WEFT_CHECK(tensor.defined()) << Quoted(name.text()) << " is undefined and cannot be written";
     WEFT_CHECK(name.text() != kMetadataKey) << "a tensor cannot have the name __metadata__";
     if (header.back() != '{') header += ',';
-    AppendJsonString(name.text(), header);
+    AppendJsonQuoted(name.text(), header);
     header += std::string(":{\"dtype\":\"") + Name(tensor.dtype()) + "\",\"shape\":[";
     for (int d = 0; d < tensor.shape().rank(); ++d) {
       if (d > 0) header += ',';
