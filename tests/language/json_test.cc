@@ -22,9 +22,8 @@ std::string Fault(const std::string& text) {
 }
 
 TEST(Json, KeepsOrderKindsAndEveryDigit) {
-  const std::string text =
-      R"({"b":[1,-2.50,1e-07,12345678901234567890],)"
-      R"("a":{"x":null,"y":true,"z":"\u00e9\ud83d\ude00\n"}})";
+  const std::string text = R"({"b":[1,-2.50,1e-07,12345678901234567890],)"
+                           R"("a":{"x":null,"y":true,"z":"\u00e9\ud83d\ude00\n"}})";
   const JsonValue value = ParseJson(text, "t");
   EXPECT_EQ(value.Members()[0].first, "b");
   const auto items = value.Find("b")->Items();
