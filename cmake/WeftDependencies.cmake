@@ -15,6 +15,7 @@ weft_require(nlohmann_json nlohmann-json3-dev)
 weft_require(CLI11 libcli11-dev)
 weft_require(fmt libfmt-dev)
 weft_require(cppzmq cppzmq-dev)
+weft_require(box2d libbox2d-dev 2.4)
 
 # Fetched by the launcher into the cache folder that checkouts share (pinned in cmake/wheels.txt). Found here, so that
 # every folder sees the target; environments/ says what is left out without it.

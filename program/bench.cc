@@ -220,12 +220,14 @@ int BenchLearn(const BenchOptions& options) {
 struct EnvironmentPeer {
   const char* id;
   double bar, peer_1, peer_2;
+  double bar_2 = 0;  // on two threads
 };
 constexpr EnvironmentPeer kEnvironmentPeers[] = {
     {"CartPole-v1", 40e6, 1.2e6, 0}, {"Pendulum-v1", 10e6, 1.5e6, 0},
     {"Acrobot-v1", 2e6, 0.6e6, 0},   {"HalfCheetah-v5", 0, 44e3, 80e3},
     {"Hopper-v5", 0, 21e3, 41e3},    {"Walker2d-v5", 0, 15e3, 28e3},
     {"Ant-v5", 0, 6.5e3, 12.7e3},    {"Humanoid-v5", 0, 6.1e3, 11.5e3},
+    {"LunarLander-v3", 1.3 * 85e3, 85e3, 150e3, 1.3 * 150e3},
 };
 
 int BenchAllEnvironments(const BenchOptions& options, int threads) {
@@ -243,7 +245,7 @@ int BenchAllEnvironments(const BenchOptions& options, int threads) {
                   .high = figure.steps_per_second * (1 + figure.spread / 2)};
     for (const EnvironmentPeer& peer : kEnvironmentPeers) {
       if (figure.id != peer.id) continue;
-      result.bar = figure.threads == 1 ? peer.bar : 0;
+      result.bar = figure.threads == 1 ? peer.bar : figure.threads == 2 ? peer.bar_2 : 0;
       result.peer = figure.threads == 1 ? peer.peer_1 : figure.threads == 2 ? peer.peer_2 : 0;
       result.peer_name = "EnvPool";
     }

@@ -27,6 +27,8 @@ struct ThirdParty {
 };
 
 const std::vector<ThirdParty> kThirdParty = {
+    {"box2d/",
+     std::regex("environments/box2d/.*\\.(cc|h)|tests/environments/fast_joint_test\\.cc")},
     {"yaml-cpp/", std::regex("base/yaml\\.cc")},
     {"fmt/", std::regex("(tests/)?program/.*\\.cc")},
     {"CLI/", std::regex("program/main\\.cc")},

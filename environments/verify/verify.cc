@@ -13,6 +13,7 @@
 #include "environments/environment_row.h"
 #include "environments/verify/comparison.h"
 #include "environments/verify/recording.h"
+#include "environments/verify/verify_box2d.h"
 #include "environments/verify/verify_grids.h"
 #include "environments/verify/verify_hands.h"
 #include "environments/verify/verify_statistics.h"
@@ -101,6 +102,10 @@ class Verifier {
     }
     if (HoldsSuiteRollouts(recording_)) {
       VerifySuiteRollouts(recording_, *Make(""), comparison_);
+      return comparison_.Report();
+    }
+    if (HoldsShapedTraces(recording_)) {
+      VerifyShapedTraces(recording_, *Make(""), comparison_);
       return comparison_.Report();
     }
     family_ = FamilyOf(recording_);

@@ -16,7 +16,7 @@ struct Moments {
   double min = std::numeric_limits<double>::infinity(), max = -min;
 };
 
-Moments MomentsOf(const std::vector<double>& values) {
+Moments MomentsOf(std::span<const double> values) {
   Moments moments;
   const auto n = static_cast<double>(values.size());
   for (const double value : values) {
@@ -74,34 +74,58 @@ void CheckResets(const Recording& recording, EnvironmentRow& row, Comparison& co
 
 }  // namespace
 
-void VerifyReturns(const Recording& recording, const std::string& prefix, double errors,
-                   EnvironmentRow& row, Comparison& comparison) {
-  Rng rng(2, Purpose::kTest), action_rng(3, Purpose::kTest);
+Episodes PlayEpisodes(EnvironmentRow& row, int64_t count, const Policy& policy) {
+  Rng rng(2, Purpose::kTest);
   const EnvironmentSpec& spec = row.spec();
   std::vector<double> action(
       static_cast<size_t>(std::max<int64_t>(1, spec.action.shape().elements())));
-  std::vector<double> returns, lengths;
-  for (int64_t episode = 0; episode < recording.Rows(prefix + "return"); ++episode) {
+  Episodes episodes;
+  for (int64_t episode = 0; episode < count; ++episode) {
     double sum = 0;
     int64_t steps = 0;
     row.Reset(rng);
+    std::vector<double> observation = row.Observation();
+    episodes.first_observation.resize(observation.size());
+    for (size_t i = 0; i < observation.size(); ++i)
+      episodes.first_observation[i].push_back(observation[i]);
     do {
-      spec.action.Sample(action_rng, action.data());
+      policy(observation, action.data());
       row.Step({action.data(), spec.action.dtype()}, rng);
+      observation = row.Observation();
       sum += row.reward();
       ++steps;
     } while (row.type() != StepType::kLast && steps != spec.time_limit);
-    returns.push_back(sum);
-    lengths.push_back(static_cast<double>(steps));
+    episodes.returns.push_back(sum);
+    episodes.lengths.push_back(static_cast<double>(steps));
+    episodes.terminated.push_back(row.type() == StepType::kLast && row.discount() == 0 ? 1 : 0);
   }
-  const auto check = [&](const std::string& tensor, const std::vector<double>& values) {
-    const Moments got = MomentsOf(values), expected = MomentsOf(recording.All(tensor));
-    const double variance = got.deviation * got.deviation + expected.deviation * expected.deviation;
-    comparison.Check(tensor + " (mean)", got.mean, expected.mean,
-                     errors * std::sqrt(variance / static_cast<double>(values.size())) + 1e-12);
+  return episodes;
+}
+
+Policy RandomPolicy(const EnvironmentSpec& spec) {
+  return [&spec, rng = Rng(3, Purpose::kTest)](std::span<const double>, void* action) mutable {
+    spec.action.Sample(rng, action);
   };
-  check(prefix + "return", returns);
-  check(prefix + "length", lengths);
+}
+
+void CheckMean(const std::string& tensor, std::span<const double> got,
+               std::span<const double> expected, double errors, Comparison& comparison) {
+  const Moments ours = MomentsOf(got), theirs = MomentsOf(expected);
+  const double variance =
+      ours.deviation * ours.deviation / static_cast<double>(got.size()) +
+      theirs.deviation * theirs.deviation / static_cast<double>(expected.size());
+  comparison.Check(tensor + " (mean)", ours.mean, theirs.mean,
+                   errors * std::sqrt(variance) + 1e-12);
+}
+
+void VerifyReturns(const Recording& recording, const std::string& prefix, double errors,
+                   EnvironmentRow& row, Comparison& comparison) {
+  const Episodes episodes =
+      PlayEpisodes(row, recording.Rows(prefix + "return"), RandomPolicy(row.spec()));
+  CheckMean(prefix + "return", episodes.returns, recording.All(prefix + "return"), errors,
+            comparison);
+  CheckMean(prefix + "length", episodes.lengths, recording.All(prefix + "length"), errors,
+            comparison);
 }
 
 void VerifyStatistics(Recording& recording, EnvironmentRow& row, Comparison& comparison) {

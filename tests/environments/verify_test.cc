@@ -205,6 +205,9 @@ INSTANTIATE_TEST_SUITE_P(
                     "toytext_frozenlake_8x8", "toytext_frozenlake_8x8_slippery", "toytext_taxi",
                     "toytext_taxi_rainy"),
     [](const auto& parameter) { return std::string(parameter.param); });
+INSTANTIATE_TEST_SUITE_P(VerifyBox2d, Reference,
+                         testing::Values("box2d_lunarlander_continuous_v3", "box2d_lunarlander_v3"),
+                         [](const auto& parameter) { return std::string(parameter.param); });
 // All but mujoco_humanoidstandup_v5, whose 20 random episodes of 1000 steps take seconds.
 INSTANTIATE_TEST_SUITE_P(
     VerifyMujoco, Reference,

@@ -1,0 +1,211 @@
+// What holds of the environments on Box2D without recordings.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+#include "base/config.h"
+#include "environments/box2d/lunar_lander_rules.h"
+#include "environments/environment_row.h"
+
+namespace weft {
+namespace {
+
+constexpr int64_t kNothing = 0, kLeft = 1, kMain = 2, kRight = 3;
+
+EnvironmentRow Make(const std::string& id, const std::string& arguments = "{}") {
+  const EnvironmentEntry& entry = Environments().At(id);
+  const auto config = entry.make_arguments();
+  ConfigSource::Text(arguments, "test").Parse(*config);
+  return EnvironmentRow(entry.make(*config));
+}
+
+void Step(EnvironmentRow& row, int64_t action, Rng& rng) {
+  row.Step({&action, DType::kInt64}, rng);
+}
+
+// Observations, rewards and ends of `steps` random steps, over episodes.
+std::vector<double> Walk(EnvironmentRow& row, int steps, uint64_t seed) {
+  Rng rng(seed, Purpose::kTest), action_rng(seed, Purpose::kTest, 1);
+  std::vector<double> action(4), all;
+  for (int t = 0; t < steps; ++t) {
+    if (row.type() == StepType::kLast) {
+      row.Reset(rng);
+    } else {
+      row.spec().action.Sample(action_rng, action.data());
+      row.Step({action.data(), row.spec().action.dtype()}, rng);
+    }
+    const std::vector<double> observation = row.Observation();
+    all.insert(all.end(), observation.begin(), observation.end());
+    all.push_back(row.reward());
+    all.push_back(row.discount());
+  }
+  return all;
+}
+
+TEST(LunarLanderRules, ShapeAndRewardAsWritten) {
+  const std::array<double, 8> state{0.3, 0.4, -0.6, 0.8, -0.25, 3, 1, 0};
+  EXPECT_DOUBLE_EQ(lunar_lander::Shaping(state), -50 - 100 - 25 + 10);
+  EXPECT_DOUBLE_EQ(lunar_lander::Reward(2, {.main = 1, .side = -1}, {.x = 0.3}), 2 - 0.3 - 0.03);
+  EXPECT_EQ(lunar_lander::Reward(2, {}, {.x = -1}), -100);
+  EXPECT_EQ(lunar_lander::Reward(2, {}, {.crashed = true}), -100);
+  EXPECT_EQ(lunar_lander::Reward(2, {}, {.crashed = true, .awake = false}), 100);
+  EXPECT_FALSE((lunar_lander::Situation{.x = 0.999}).terminal());
+}
+
+TEST(LunarLanderRules, EnginesStartAtHalfPower) {
+  const auto main = [](double throttle) {
+    return lunar_lander::ContinuousEngines(throttle, 0).main;
+  };
+  EXPECT_EQ(main(0), 0);
+  EXPECT_EQ(main(0.5), 0.75);
+  EXPECT_EQ(main(7), 1);
+  const auto side = [](double throttle) {
+    return lunar_lander::ContinuousEngines(0, throttle).side;
+  };
+  EXPECT_EQ(side(0.5), 0);
+  EXPECT_EQ(side(-0.75), -0.75);
+  EXPECT_EQ(side(-3), -1);
+  EXPECT_EQ(lunar_lander::DiscreteEngines(kLeft).side, -1);
+}
+
+// A step of 1/50 s adds g / 50 to the vertical speed, which is observed times 20 / 3 / 50.
+TEST(LunarLander, FallsAsGravitySays) {
+  for (const double gravity : {-10.0, -5.0}) {
+    EnvironmentRow row = Make("LunarLander-v3", "{gravity: " + std::to_string(gravity) + "}");
+    Rng rng(1, Purpose::kTest);
+    row.Reset(rng);
+    const double before = row.Observation()[3];
+    for (int t = 0; t < 10; ++t) Step(row, kNothing, rng);
+    // The legs swing, but the forces between them and the hull move the whole by little.
+    EXPECT_NEAR(row.Observation()[3] - before, 10 * gravity / 50 * 20 / 3 / 50, 0.02);
+  }
+}
+
+TEST(LunarLander, EnginesPushAndTurn) {
+  std::array<double, 4> climb{}, spin{};
+  for (const int64_t action : {kNothing, kLeft, kMain, kRight}) {
+    EnvironmentRow row = Make("LunarLander-v3");
+    Rng rng(2, Purpose::kTest);
+    row.Reset(rng);
+    for (int t = 0; t < 15; ++t) Step(row, action, rng);
+    climb[static_cast<size_t>(action)] = row.Observation()[3];
+    spin[static_cast<size_t>(action)] = row.Observation()[5];
+  }
+  EXPECT_GT(climb[kMain], climb[kNothing] + 0.2);
+  EXPECT_GT(spin[kLeft], spin[kNothing] + 0.1);
+  EXPECT_LT(spin[kRight], spin[kNothing] - 0.1);
+}
+
+TEST(LunarLander, AFallEndsInACrash) {
+  EnvironmentRow row = Make("LunarLander-v3");
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    Rng rng(seed, Purpose::kTest);
+    row.Reset(rng);
+    int steps = 0;
+    for (; row.type() != StepType::kLast && steps < 300; ++steps) Step(row, kNothing, rng);
+    EXPECT_LT(steps, 200);
+    EXPECT_EQ(row.reward(), -100);
+    EXPECT_EQ(row.discount(), 0);
+  }
+}
+
+TEST(LunarLander, StartsAtRandomSpeedUnderTheTopOfTheView) {
+  EnvironmentRow row = Make("LunarLander-v3");
+  std::array<double, 8> low{}, high{};
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    Rng rng(seed, Purpose::kTest);
+    row.Reset(rng);
+    const std::vector<double> observation = row.Observation();
+    for (size_t i = 0; i < low.size(); ++i) {
+      low[i] = std::min(low[i], observation[i]);
+      high[i] = std::max(high[i], observation[i]);
+    }
+    EXPECT_NEAR(observation[1], 1.41, 0.02);
+  }
+  // 1000 N on 4.8 kg for 1/50 s.
+  EXPECT_NEAR(high[2], 0.8, 0.05);
+  EXPECT_NEAR(low[2], -0.8, 0.05);
+  EXPECT_EQ(high[6], 0);
+}
+
+TEST(LunarLander, WindBlowsAsStrongAsItIsTold) {
+  const auto drift = [](const std::string& arguments) {
+    EnvironmentRow row = Make("LunarLander-v3", arguments);
+    double sum = 0;
+    for (uint64_t seed = 0; seed < 30; ++seed) {
+      Rng rng(seed, Purpose::kTest);
+      row.Reset(rng);
+      const double before = row.Observation()[2];
+      for (int t = 0; t < 20; ++t) Step(row, kNothing, rng);
+      sum += std::abs(row.Observation()[2] - before);
+    }
+    return sum / 30;
+  };
+  const double calm = drift("{}"), windy = drift("{enable_wind: true}"),
+               weak = drift("{enable_wind: true, wind_power: 3}");
+  EXPECT_LT(calm, 0.01);
+  EXPECT_GT(windy, 0.05);
+  EXPECT_NEAR(weak / windy, 0.2, 0.1);
+}
+
+TEST(LunarLander, TheContinuousOneIsTheOtherWithAnArgument) {
+  EnvironmentRow by_id = Make("LunarLanderContinuous-v3");
+  EnvironmentRow by_argument = Make("LunarLander-v3", "{continuous: true}");
+  EXPECT_EQ(by_argument.spec().action.ToString(), "Box(-1, 1, [2])");
+  for (EnvironmentRow* row : {&by_id, &by_argument}) {
+    Rng rng(5, Purpose::kTest);
+    row->Reset(rng);
+  }
+  EXPECT_EQ(Walk(by_id, 300, 3), Walk(by_argument, 300, 3));
+}
+
+class Box2d : public testing::TestWithParam<const char*> {};
+
+// In the air and on the ground, where Box2D keeps impulses from one step to the next.
+TEST_P(Box2d, AStateContinuesBitForBitFromAnyStep) {
+  for (const int steps : {1, 60, 73, 90, 250}) {
+    EnvironmentRow row = Make(GetParam()), copy = Make(GetParam());
+    Rng rng(7, Purpose::kTest);
+    row.Reset(rng);
+    Walk(row, steps, 11);
+    copy.SetState(row.State());
+    EXPECT_EQ(copy.Observation(), row.Observation());
+    EXPECT_EQ(copy.State(), row.State());
+    if (row.type() == StepType::kLast) continue;
+    EXPECT_EQ(Walk(row, 100, 12), Walk(copy, 100, 12)) << steps;
+  }
+}
+
+TEST_P(Box2d, RefusesStatesThatNoEpisodeHas) {
+  EnvironmentRow row = Make(GetParam());
+  Rng rng(1, Purpose::kTest);
+  row.Reset(rng);
+  Walk(row, 3, 1);
+  const std::vector<double> good = row.State();
+  const auto refused = [&](size_t index, double value) {
+    std::vector<double> bad = good;
+    bad[index] = value;
+    EXPECT_THROW(row.SetState(bad), Error) << index << " " << value;
+  };
+  for (const double value : {-1.0, 0.5, 0x1p32, std::numeric_limits<double>::quiet_NaN()})
+    refused(0, value);
+  for (const double value : {1.5, std::numeric_limits<double>::quiet_NaN()})
+    refused(good.size() - 1, value);
+  EXPECT_THROW(row.SetState(std::span(good).first(4)), Error);
+  EXPECT_THROW(row.SetState(std::span(good).first(good.size() - 1)), Error);
+  row.SetState(good);
+}
+INSTANTIATE_TEST_SUITE_P(All, Box2d, testing::Values("LunarLander-v3", "LunarLanderContinuous-v3"),
+                         [](const auto& parameter) {
+                           std::string name = parameter.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace weft
