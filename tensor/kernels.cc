@@ -23,35 +23,8 @@ const char* Name(Activation activation) {
 namespace kernels {
 namespace {
 
-constexpr int64_t kPanel = 64;
-
-int64_t Padded(int64_t columns) {
-  return (columns + 15) / 16 * 16;
-}
-
-// A product of 0.3 MFLOP takes about the two microseconds at which a second thread begins to pay;
-// in units of kWorthSharing.
-double ProductCost(int64_t rows, int64_t in, int64_t out) {
-  return static_cast<double>(rows) * static_cast<double>(in) * static_cast<double>(out) *
-         (kWorthSharing / 150e3);
-}
-
 void RunDense(const Context& context, const DenseWork& work) {
-  const KernelTable& table = TableOf(context);
-  if (WorthSharing(context, ProductCost(work.rows, work.in, work.out))) {
-    auto run = [&](int64_t begin, int64_t end) { table.dense(work, true, begin, end); };
-    context.pool->ParallelFor(table.dense_tiles(work, true), 1, run);
-  } else {
-    table.dense(work, false, 0, INT64_MAX);
-  }
-}
-
-// function(begin, width) for every panel of a matrix of `columns`.
-template <class F>
-void ForPanels(int64_t columns, F&& function) {
-  for (int64_t begin = 0; begin < columns; begin += kPanel) {
-    function(begin, std::min(kPanel, Padded(columns) - begin));
-  }
+  ShareDense(context, TableOf(context), work);
 }
 
 }  // namespace
@@ -66,6 +39,20 @@ void Dense(const Context& context, int64_t rows, int64_t in, int64_t out, const 
                      .addend = bias,
                      .addend_stride = 0,
                      .activation = activation,
+                     .h = nullptr,
+                     .y = y});
+}
+
+void DenseAdd(const Context& context, int64_t rows, int64_t in, int64_t out, const float* x,
+              const float* w, const float* addend, int64_t addend_stride, float* y) {
+  RunDense(context, {.rows = rows,
+                     .in = in,
+                     .out = out,
+                     .x = x,
+                     .w = w,
+                     .addend = addend,
+                     .addend_stride = addend_stride,
+                     .activation = Activation::kNone,
                      .h = nullptr,
                      .y = y});
 }
@@ -88,15 +75,9 @@ void DenseInputGradient(const Context& context, int64_t rows, int64_t in, int64_
 void DenseWeightGradient(const Context& context, int64_t rows, int64_t in, int64_t out,
                          const float* x, const float* d_z, bool accumulate, float* d_w,
                          float* d_bias) {
-  const KernelTable& table = TableOf(context);
   const WeightGradientWork work{
       .rows = rows, .in = in, .out = out, .x = x, .d_z = d_z, .accumulate = accumulate, .d_w = d_w};
-  if (WorthSharing(context, ProductCost(rows, in, out))) {
-    auto run = [&](int64_t begin, int64_t end) { table.weight_gradient(work, begin, end); };
-    context.pool->ParallelFor(table.weight_gradient_tiles(work), 1, run);
-  } else {
-    table.weight_gradient(work, 0, INT64_MAX);
-  }
+  ShareWeightGradient(context, TableOf(context), work);
   if (d_bias != nullptr) SumRows(context, rows, out, d_z, accumulate, d_bias);
 }
 

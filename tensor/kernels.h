@@ -28,7 +28,8 @@ enum class Unary : uint8_t {
   kSigmoid,
   kSoftplus,
   kElu,
-  kGelu,  // the tanh form
+  kGelu,     // the tanh form
+  kGeluErf,  // x Phi(x)
   kSilu,
   kReciprocal,
   kSin,
@@ -49,6 +50,10 @@ namespace kernels {
 // y[B,N] = activation(x[B,K] w[K,N] + bias[N]); w in panels (tensor.h, Layout); bias may be null.
 void Dense(const Context& context, int64_t rows, int64_t in, int64_t out, const float* x,
            const float* w, const float* bias, Activation activation, float* y);
+
+// y[B,N] = x[B,K] w[K,N] + addend: null, or row b at addend + b * addend_stride; it may be y.
+void DenseAdd(const Context& context, int64_t rows, int64_t in, int64_t out, const float* x,
+              const float* w, const float* addend, int64_t addend_stride, float* y);
 
 // d_x[B,K] = d_z[B,N] wt[N,K], wt the transposed weight in panels. When h is given, [B,K] is the
 // output of the activation that made x, and the result is multiplied by its derivative: d_x becomes

@@ -5,6 +5,7 @@
 
 #include "tensor/kernels_avx.h"
 #include "tensor/kernels_make_table.h"
+#include "tensor/kernels_pairs.h"
 
 namespace weft::kernels {
 namespace {
@@ -14,6 +15,7 @@ struct Avx2 {
   using Int = int32_t __attribute__((vector_size(32)));
   using Mask = __m256i;
   static constexpr int64_t kLanes = 8;
+  static constexpr int kDepth = 1;
 
   static Float Set(float value) { return _mm256_set1_ps(value); }
   static Int SetInt(int32_t value) { return (Int)_mm256_set1_epi32(value); }
@@ -28,11 +30,33 @@ struct Avx2 {
   static Mask FirstLanes(int64_t count) { return avx::FirstLanes(count); }
   static Float LoadMasked(const float* p, Mask mask) { return _mm256_maskload_ps(p, mask); }
   static void StoreMasked(float* p, Float x, Mask mask) { _mm256_maskstore_ps(p, mask, x); }
+  // bf16: the upper half of a float; stores round to the nearest, ties to even.
+  static Float LoadBf16(const uint16_t* p) {
+    return Widen(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  }
+  static Float LoadBf16Masked(const uint16_t* p, Mask mask) {
+    alignas(16) uint16_t lanes[8] = {};
+    for (int i = 0; i < 8; ++i) {
+      if (((Int)mask)[i] != 0) lanes[i] = p[i];
+    }
+    return LoadBf16(lanes);
+  }
+  static void StoreBf16(uint16_t* p, Float x) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), Narrow(x));
+  }
+  static void StoreBf16Masked(uint16_t* p, Float x, Mask mask) {
+    alignas(16) uint16_t lanes[8];
+    StoreBf16(lanes, x);
+    for (int i = 0; i < 8; ++i) {
+      if (((Int)mask)[i] != 0) p[i] = lanes[i];
+    }
+  }
   static Float Keep(Float x, Mask mask) { return _mm256_and_ps(x, (Float)mask); }
   static Float KeepOr(Float x, Float other, Mask mask) {
     return _mm256_blendv_ps(other, x, (Float)mask);
   }
   static Float Fma(Float a, Float b, Float c) { return _mm256_fmadd_ps(a, b, c); }
+  static Float MultiplyAdd(Float a, Float b, Float c) { return Fma(a, b, c); }
   static Float Min(Float a, Float b) { return _mm256_min_ps(a, b); }
   static Float Max(Float a, Float b) { return _mm256_max_ps(a, b); }
   static Float Sqrt(Float x) { return _mm256_sqrt_ps(x); }
@@ -65,6 +89,17 @@ struct Avx2 {
     avx::Transpose(rows, columns, x, x_stride, y, y_stride);
   }
 
+  static Float Widen(__m128i x) {
+    return (Float)_mm256_slli_epi32(_mm256_cvtepu16_epi32(x), 16);
+  }
+  static __m128i Narrow(Float x) {
+    const Int bits = Bits(x);
+    const Int rounded = bits + SetInt(0x7fff) + ((bits >> 16) & SetInt(1));
+    const Int wide = ((x != x ? bits | SetInt(0x400000) : rounded) >> 16) & SetInt(0xffff);
+    return _mm_packus_epi32(_mm256_castsi256_si128((__m256i)wide),
+                            _mm256_extracti128_si256((__m256i)wide, 1));
+  }
+
   // 12 accumulators of the 16 registers: 6 rows of 16 columns. One or two rows go wider, to hide
   // the latency.
   static constexpr int64_t kMostVectors = 8, kMostRows = 6;
@@ -81,5 +116,6 @@ struct Avx2 {
 }  // namespace
 
 constinit const KernelTable kAvx2Kernels = MakeTable<Avx2>();
+constinit const PairTable kAvx2Pairs = MakePairTable<EmulatedPairs<Avx2>>();
 
 }  // namespace weft::kernels

@@ -20,10 +20,12 @@ struct Loops {
   static constexpr int64_t kBlock = 1024;
   static constexpr int64_t kBlockRows = 256;
 
-  // How a body reaches memory: every lane, or the first ones.
+  // How a body reaches memory, f32 or bf16 (uint16_t): every lane, or the first ones.
   struct Whole {
     static Float Load(const float* p) { return S::Load(p); }
     static void Store(float* p, Float x) { S::Store(p, x); }
+    static Float Load(const uint16_t* p) { return S::LoadBf16(p); }
+    static void Store(uint16_t* p, Float x) { S::StoreBf16(p, x); }
     static Float Keep(Float x) { return x; }
     static Float KeepOr(Float x, Float) { return x; }  // lanes that do not exist take the other
   };
@@ -31,6 +33,8 @@ struct Loops {
     Mask mask;
     Float Load(const float* p) const { return S::LoadMasked(p, mask); }
     void Store(float* p, Float x) const { S::StoreMasked(p, x, mask); }
+    Float Load(const uint16_t* p) const { return S::LoadBf16Masked(p, mask); }
+    void Store(uint16_t* p, Float x) const { S::StoreBf16Masked(p, x, mask); }
     Float Keep(Float x) const { return S::Keep(x, mask); }
     Float KeepOr(Float x, Float other) const { return S::KeepOr(x, other, mask); }
   };

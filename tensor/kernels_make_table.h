@@ -2,9 +2,11 @@
 #pragma once
 
 #include "tensor/kernels_elements.h"
+#include "tensor/kernels_halves.h"
 #include "tensor/kernels_rows.h"
 #include "tensor/kernels_table.h"
 #include "tensor/kernels_tiles.h"
+#include "tensor/kernels_transformer_rows.h"
 
 namespace weft::kernels {
 
@@ -12,7 +14,9 @@ template <class S>
 constexpr KernelTable MakeTable() {
   using T = Tiles<S>;
   using E = Elements<S>;
+  using H = Halves<S>;
   using R = Rows<S>;
+  using X = TransformerRows<S>;
   return {.dense_tiles = T::DenseTiles,
           .dense = T::Dense,
           .weight_gradient_tiles = T::WeightGradientTiles,
@@ -51,6 +55,19 @@ constexpr KernelTable MakeTable() {
           .rms_prop = E::RmsProp,
           .sgd = E::Sgd,
           .lerp = E::Lerp,
+          .round = H::Round,
+          .widen = H::Widen,
+          .interleave = H::Interleave,
+          .rms_norm = X::RmsNorm,
+          .rms_norm_gradient = X::RmsNormGradient,
+          .rms_norm_scale_gradient = X::RmsNormScaleGradient,
+          .rotate = X::Rotate,
+          .gate = X::Gate,
+          .gate_gradient = X::GateGradient,
+          .logit_statistics = X::LogitStatistics,
+          .logit_gradient = X::LogitGradient,
+          .attend = X::Attend,
+          .attend_gradient = X::AttendGradient,
           .multiply_add = T::MultiplyAdd};
 }
 

@@ -174,6 +174,47 @@ struct Math {
     return Fma(Fma(-t, t, Set(1.0f)), slope, Fma(Set(0.5f), t, Set(0.5f)));
   }
 
+  // The error function (Cephes erff and erfcf coefficients), 3 ulp.
+  static Float Erf(Float x) {
+    const Float a = S::Min(Set(10.0f), Abs(x));
+    const Float x2 = a * a;
+    Float near = Set(7.853861353153693e-5f);
+    near = Fma(near, x2, Set(-8.010193625184903e-4f));
+    near = Fma(near, x2, Set(5.188327685732524e-3f));
+    near = Fma(near, x2, Set(-2.685381193529856e-2f));
+    near = Fma(near, x2, Set(1.128358514861418e-1f));
+    near = Fma(near, x2, Set(-3.761262582423300e-1f));
+    near = Fma(near, x2, Set(1.128379165726710f)) * a;
+    const Float q = Set(1.0f) / S::Max(Set(1.0f), a), y = q * q;
+    Float p = Set(2.326819970068386e-2f);
+    p = Fma(p, y, Set(-1.387039388740657e-1f));
+    p = Fma(p, y, Set(3.687424674597105e-1f));
+    p = Fma(p, y, Set(-5.824733027278666e-1f));
+    p = Fma(p, y, Set(6.210004621745983e-1f));
+    p = Fma(p, y, Set(-4.944515323274145e-1f));
+    p = Fma(p, y, Set(3.404879937665872e-1f));
+    p = Fma(p, y, Set(-2.741127028184656e-1f));
+    p = Fma(p, y, Set(5.638259427386472e-1f));
+    Float r = Set(-1.047766399936249e+1f);
+    r = Fma(r, y, Set(1.297719955372516e+1f));
+    r = Fma(r, y, Set(-7.495518717768503f));
+    r = Fma(r, y, Set(2.921019019210786f));
+    r = Fma(r, y, Set(-1.015265279202700f));
+    r = Fma(r, y, Set(4.218463358204948e-1f));
+    r = Fma(r, y, Set(-2.820767439740514e-1f));
+    r = Fma(r, y, Set(5.641895067754075e-1f));
+    const Float far = Set(1.0f) - Exp(-x2) * q * (a < Set(2.0f) ? p : r);
+    return x != x ? x : CopySign(a < Set(1.0f) ? near : far, x);
+  }
+  static Float GeluErf(Float x) {
+    const Float half = Set(0.5f) * x;
+    return Fma(half, Erf(x * Set(0.707106781f)), half);
+  }
+  static Float GeluErfGradient(Float x) {
+    const Float density = Set(0.398942280f) * Exp(Set(-0.5f) * x * x);
+    return Fma(x, density, Fma(Set(0.5f), Erf(x * Set(0.707106781f)), Set(0.5f)));
+  }
+
  private:
   static constexpr float kLog2E = 1.44269504088896341f;
   static constexpr float kLargeAngle = 65536.0f;  // the three-constant reduction is good to here

@@ -52,6 +52,7 @@ struct Pointwise {
       return x > Set(0.0f) ? x : M::Expm1(x > Set(0.0f) ? Set(0.0f) : x);
     }
     if constexpr (kOp == Unary::kGelu) return M::Gelu(x);
+    if constexpr (kOp == Unary::kGeluErf) return M::GeluErf(x);
     if constexpr (kOp == Unary::kSilu) return x * M::Sigmoid(x);
     if constexpr (kOp == Unary::kReciprocal) return Set(1.0f) / x;
     if constexpr (kOp == Unary::kSin) return M::Sin(x);
@@ -74,6 +75,7 @@ struct Pointwise {
     if constexpr (kOp == Unary::kSoftplus) return d * M::Sigmoid(x);
     if constexpr (kOp == Unary::kElu) return x > Set(0.0f) ? d : Fma(d, y, d);
     if constexpr (kOp == Unary::kGelu) return d * M::GeluGradient(x);
+    if constexpr (kOp == Unary::kGeluErf) return d * M::GeluErfGradient(x);
     if constexpr (kOp == Unary::kSilu) {
       const Float s = M::Sigmoid(x);
       return d * Fma(x * s, Set(1.0f) - s, s);

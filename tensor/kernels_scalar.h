@@ -13,6 +13,7 @@ struct Scalar {
   using Int = int32_t;
   using Mask = bool;
   static constexpr int64_t kLanes = 1;
+  static constexpr int kDepth = 1;
 
   static float Set(float value) { return value; }
   static int32_t SetInt(int32_t value) { return value; }
@@ -25,9 +26,21 @@ struct Scalar {
   static void StoreMasked(float* p, float x, bool mask) {
     if (mask) *p = x;
   }
+  // bf16: the upper half of a float; stores round to the nearest, ties to even.
+  static float LoadBf16(const uint16_t* p) { return FromBits(static_cast<int32_t>(*p) << 16); }
+  static float LoadBf16Masked(const uint16_t* p, bool mask) { return mask ? LoadBf16(p) : 0.0f; }
+  static void StoreBf16(uint16_t* p, float x) {
+    const auto bits = static_cast<uint32_t>(Bits(x));
+    const uint32_t rounded = bits + 0x7fff + ((bits >> 16) & 1);
+    *p = static_cast<uint16_t>((x != x ? bits | 0x400000 : rounded) >> 16);
+  }
+  static void StoreBf16Masked(uint16_t* p, float x, bool mask) {
+    if (mask) StoreBf16(p, x);
+  }
   static float Keep(float x, bool mask) { return mask ? x : 0.0f; }
   static float KeepOr(float x, float other, bool mask) { return mask ? x : other; }
   static float Fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+  static float MultiplyAdd(float a, float b, float c) { return Fma(a, b, c); }
   static float Min(float a, float b) { return a < b ? a : b; }
   static float Max(float a, float b) { return a > b ? a : b; }
   static float Sqrt(float x) { return __builtin_sqrtf(x); }

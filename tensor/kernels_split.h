@@ -17,6 +17,9 @@ inline const KernelTable& TableOf(const Context& context) {
   return *kTables[static_cast<int>(context.isa)];
 }
 
+// Of the context's instruction set, by the bf16 instruction where the CPU has it (kernels_bf16.cc).
+const PairTable& PairsOf(const Context& context);
+
 // Rough costs of one element, in nanoseconds of one thread.
 constexpr double kStreamCost = 0.08;     // loads, a few operations, a store
 constexpr double kFunctionCost = 0.3;    // exp and its like
@@ -43,6 +46,48 @@ void SplitElements(const Context& context, int64_t count, double cost, F&& funct
 template <class F>
 void SplitRows(const Context& context, int64_t rows, int64_t columns, double cost, F&& function) {
   Split(context, rows, 1, cost * static_cast<double>(columns), function);
+}
+
+constexpr int64_t kPanel = 64;  // columns of a panel of weights
+
+inline int64_t Padded(int64_t columns) {
+  return (columns + 15) / 16 * 16;
+}
+
+// function(begin, width) for every panel of a matrix of `columns`.
+template <class F>
+void ForPanels(int64_t columns, F&& function) {
+  for (int64_t begin = 0; begin < columns; begin += kPanel) {
+    function(begin, std::min(kPanel, Padded(columns) - begin));
+  }
+}
+
+// A product of 0.3 MFLOP takes about the two microseconds at which a second thread begins to pay;
+// in units of kWorthSharing.
+inline double ProductCost(int64_t rows, int64_t in, int64_t out) {
+  return static_cast<double>(rows) * static_cast<double>(in) * static_cast<double>(out) *
+         (kWorthSharing / 150e3);
+}
+
+// The products of a KernelTable or PairTable, on several threads when they are worth it.
+template <class Table>
+void ShareDense(const Context& context, const Table& table, const DenseWork& work) {
+  if (WorthSharing(context, ProductCost(work.rows, work.in, work.out))) {
+    auto run = [&](int64_t begin, int64_t end) { table.dense(work, true, begin, end); };
+    context.pool->ParallelFor(table.dense_tiles(work, true), 1, run);
+  } else {
+    table.dense(work, false, 0, INT64_MAX);
+  }
+}
+template <class Table>
+void ShareWeightGradient(const Context& context, const Table& table,
+                         const WeightGradientWork& work) {
+  if (WorthSharing(context, ProductCost(work.rows, work.in, work.out))) {
+    auto run = [&](int64_t begin, int64_t end) { table.weight_gradient(work, begin, end); };
+    context.pool->ParallelFor(table.weight_gradient_tiles(work), 1, run);
+  } else {
+    table.weight_gradient(work, 0, INT64_MAX);
+  }
 }
 
 }  // namespace weft::kernels

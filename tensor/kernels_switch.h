@@ -46,6 +46,8 @@ void Switch(Unary op, F&& function) {
       return function.template operator()<Unary::kElu>();
     case Unary::kGelu:
       return function.template operator()<Unary::kGelu>();
+    case Unary::kGeluErf:
+      return function.template operator()<Unary::kGeluErf>();
     case Unary::kSilu:
       return function.template operator()<Unary::kSilu>();
     case Unary::kReciprocal:

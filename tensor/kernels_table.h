@@ -112,9 +112,55 @@ struct KernelTable {
               float* momentum_buffer);
   void (*lerp)(int64_t count, float tau, const float* source, float* target);
 
+  void (*round)(int64_t count, const float* x, uint16_t* y);
+  void (*widen)(int64_t count, const uint16_t* x, float* y);
+  void (*interleave)(int64_t count, const float* even, const float* odd, uint32_t* pairs);
+
+  // Transformers (kernels_transformer.h); y and d_x are f32 or, with bf16, bf16.
+  void (*rms_norm)(int64_t rows, int64_t columns, int64_t stride, const float* x, const float* w,
+                   float offset, float epsilon, void* y, bool bf16, float* rstd);
+  void (*rms_norm_gradient)(int64_t rows, int64_t columns, const float* x, const float* w,
+                            float offset, const float* rstd, const float* d_y, bool accumulate,
+                            float* d_x);
+  void (*rms_norm_scale_gradient)(int64_t rows, int64_t columns, int64_t begin, int64_t end,
+                                  const float* x, const float* rstd, const float* d_y, float* d_w);
+  void (*rotate)(int64_t tokens, int64_t heads, int64_t head_dimension, int64_t pairs,
+                 int64_t stride, const float* table, const int32_t* positions, bool inverse,
+                 float* x);
+  void (*gate)(int64_t rows, int64_t columns, Unary activation, bool gated, const float* x, void* y,
+               bool bf16);
+  void (*gate_gradient)(int64_t rows, int64_t columns, Unary activation, bool gated, const float* x,
+                        const float* d_y, void* d_x, bool bf16);
+  void (*logit_statistics)(int64_t rows, int64_t columns, float scale, float cap, float* x,
+                           float* log_sum, float* entropy);
+  void (*logit_gradient)(int64_t rows, int64_t columns, float scale, float cap, const float* x,
+                         const float* log_sum, const float* entropy, const int32_t* target,
+                         const float* d_log_probability, const float* d_entropy, void* d_x,
+                         bool bf16);
+  // Attention (kernels_attention.h).
+  void (*attend)(int64_t rows, int64_t tiles, float scale, float cap, const int32_t* first,
+                 const int32_t* last, float* s, uint16_t* p, float* largest, float* sum);
+  void (*attend_gradient)(int64_t rows, float scale, float cap, const int32_t* first,
+                          const int32_t* last, const float* log_sum, const float* delta,
+                          const float* s, const float* d_p, float* p, float* d_s);
+
   // The peak: independent multiply-adds in registers. Returns how many operations it made.
   double (*multiply_add)(int64_t steps, float* result);
 };
+
+// Products of bf16 by pairs (kernels_pairs.h); `in` and the strides of the work count pairs, which
+// are passed as floats of the same bits.
+struct PairTable {
+  int64_t (*dense_tiles)(const DenseWork& work, bool parallel);
+  void (*dense)(const DenseWork& work, bool parallel, int64_t begin, int64_t end);
+  int64_t (*weight_gradient_tiles)(const WeightGradientWork& work);
+  void (*weight_gradient)(const WeightGradientWork& work, int64_t begin, int64_t end);
+};
+
+extern const PairTable kPortablePairs;
+extern const PairTable kAvx2Pairs;
+extern const PairTable kAvx512Pairs;
+extern const PairTable kAvx512Bf16Pairs;
 
 extern const KernelTable kPortableKernels;
 extern const KernelTable kAvx2Kernels;

@@ -1,7 +1,10 @@
 // Matrix products by register tiles of R rows x V vectors. One accumulator per output, k ascending,
 // never blocked: a panel streams from the second-level cache at 93-99 % of peak. Tile shapes change
 // speed, never bits. B rows, K inputs, N outputs; templates on the vector type S as in
-// kernels_math.h, which also knows the tile shapes that fit its registers.
+// kernels_math.h, which also knows the tile shapes that fit its registers and how two elements
+// multiply into an accumulator: S::MultiplyAdd is Fma for f32 (S::kDepth 1). For bf16 an element is
+// a pair of neighbours in k (kernels_pairs.h, kDepth 2), so K and the strides count pairs and
+// nothing else differs.
 #pragma once
 
 #include "tensor/kernels_loops.h"
@@ -16,7 +19,7 @@ struct Tiles {
   using Mask = typename S::Mask;
   static constexpr int64_t kLanes = S::kLanes;
   static constexpr int64_t kPanel = 64;
-  static constexpr int64_t kBlockRows = 256;
+  static constexpr int64_t kBlockRows = 256 / S::kDepth;  // in steps
 
   // One tile of y. x(r, k) is x[r * x_stride + k].
   struct Forward {
@@ -117,7 +120,7 @@ struct Tiles {
       for (int r = 0; r < R; ++r) {
         const Float a = S::Set(kByFeature ? x[r] : x[r * x_stride]);
 #pragma GCC unroll 16
-        for (int v = 0; v < V; ++v) sum[r][v] = S::Fma(a, b[v], sum[r][v]);
+        for (int v = 0; v < V; ++v) sum[r][v] = S::MultiplyAdd(a, b[v], sum[r][v]);
       }
       w += w_stride;
       x += kByFeature ? x_stride : 1;

@@ -12,10 +12,10 @@
 namespace weft {
 namespace {
 
-constexpr Unary kUnary[] = {Unary::kNegate,  Unary::kExp, Unary::kLog,        Unary::kSqrt,
-                            Unary::kSquare,  Unary::kAbs, Unary::kTanh,       Unary::kRelu,
-                            Unary::kSigmoid, Unary::kElu, Unary::kSoftplus,   Unary::kGelu,
-                            Unary::kSilu,    Unary::kSin, Unary::kReciprocal, Unary::kCos};
+constexpr Unary kUnary[] = {
+    Unary::kNegate, Unary::kExp,  Unary::kLog,        Unary::kSqrt, Unary::kSquare,   Unary::kAbs,
+    Unary::kTanh,   Unary::kRelu, Unary::kSigmoid,    Unary::kElu,  Unary::kSoftplus, Unary::kGelu,
+    Unary::kSilu,   Unary::kSin,  Unary::kReciprocal, Unary::kCos,  Unary::kGeluErf};
 constexpr Binary kBinary[] = {Binary::kAdd,    Binary::kSubtract, Binary::kMultiply,
                               Binary::kDivide, Binary::kMinimum,  Binary::kMaximum};
 constexpr Broadcasting kBroadcasts[] = {Broadcasting::kNone, Broadcasting::kScalar,

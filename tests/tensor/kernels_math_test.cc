@@ -56,6 +56,8 @@ const Case kCases[] = {
     {"silu", Unary::kSilu, [](double x) { return x * Sigmoid(x); }, 3.5, -80, 80},
     {"elu", Unary::kElu, Elu, 1.1, -40, 40},
     {"gelu", Unary::kGelu, Gelu, 4, -1, 20},
+    {"gelu_erf", Unary::kGeluErf,
+     [](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }, 4, -1, 20},
 };
 
 class MathFunctions : public testing::TestWithParam<Case> {};

@@ -107,6 +107,7 @@ TEST(Ops, UnaryOpsComputeTheirFunction) {
        [](double v) {
          return 0.5 * v * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v)));
        }},
+      {Unary::kGeluErf, [](double v) { return 0.5 * v * (1 + std::erf(v / std::sqrt(2.0))); }},
       {Unary::kSilu, [](double v) { return v / (1 + std::exp(-v)); }},
       {Unary::kSin, [](double v) { return std::sin(v); }},
       {Unary::kCos, [](double v) { return std::cos(v); }},

@@ -1,0 +1,469 @@
+// Attention made of the dense kernels: scores are rows of queries times a page of keys, laid out as
+// a panel of weights; the weighted sum is rows of probabilities times a page of values.
+#include "tensor/kernels_attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "tensor/kernels_split.h"
+
+namespace weft::kernels {
+namespace {
+
+constexpr int64_t kPage = kPagePositions;
+
+// Elements of one head's keys [D][64] and values [64][D padded to panels] in a page.
+int64_t KeyElements(const AttentionShape& shape) {
+  return shape.head_dimension * kPage;
+}
+int64_t ValueElements(const AttentionShape& shape) {
+  return kPage * Padded(shape.head_dimension);
+}
+int64_t HeadElements(const AttentionShape& shape) {
+  return KeyElements(shape) + ValueElements(shape);
+}
+
+// Where element (row, column) of a matrix [rows, columns] in f32 panels lies.
+int64_t PanelIndex(int64_t rows, int64_t columns, int64_t row, int64_t column) {
+  const int64_t panel = column / kPanel * kPanel;
+  return rows * panel + row * std::min(kPanel, Padded(columns) - panel) + (column - panel);
+}
+// The same in pair panels.
+int64_t PairIndex(int64_t rows, int64_t columns, int64_t row, int64_t column) {
+  const int64_t panel = column / kPanel * kPanel;
+  return rows * panel +
+         (row / 2 * std::min(kPanel, Padded(columns) - panel) + (column - panel)) * 2 + row % 2;
+}
+
+float RoundTrip(float x) {
+  return ToFloat(ToBFloat16(x));
+}
+
+float At(Input x, int64_t i) {
+  return x.bf16 ? ToFloat(static_cast<const BFloat16*>(x.data)[i])
+                : static_cast<const float*>(x.data)[i];
+}
+
+// One key and value at a position of a page.
+void Store(const AttentionShape& shape, int64_t slot, const float* k, const float* v,
+           std::byte* page) {
+  const int64_t dimension = shape.head_dimension;
+  if (shape.bf16) {
+    auto* const keys = reinterpret_cast<BFloat16*>(page);
+    auto* const values = keys + KeyElements(shape);
+    for (int64_t d = 0; d < dimension; ++d) {
+      keys[(d / 2 * kPage + slot) * 2 + d % 2] = ToBFloat16(k[d]);
+      values[PairIndex(kPage, dimension, slot, d)] = ToBFloat16(v[d]);
+    }
+  } else {
+    auto* const keys = reinterpret_cast<float*>(page);
+    auto* const values = keys + KeyElements(shape);
+    for (int64_t d = 0; d < dimension; ++d) {
+      keys[d * kPage + slot] = k[d];
+      values[PanelIndex(kPage, dimension, slot, d)] = v[d];
+    }
+  }
+}
+
+// Query rows of one task: those of all heads of a group over some positions, head by head.
+struct QueryTile {
+  int64_t kv_head, group, row, rows;  // row: the first, counted from the span's
+  int64_t heads_rows() const { return group * rows; }
+};
+
+// Keys [first, last) that a position sees.
+int64_t FirstKey(const AttentionShape& shape, int64_t position) {
+  return shape.window > 0 ? std::max<int64_t>(0, position - shape.window + 1) : 0;
+}
+
+// Scratch memory of a task from the caching allocator.
+template <class T>
+T* Scratch(Tensor& holder, int64_t elements) {
+  holder = Tensor::Empty({elements * static_cast<int64_t>(sizeof(T))}, DType::kUInt8);
+  return reinterpret_cast<T*>(holder.raw());
+}
+
+// Rows that keep the scores of a task near the second-level cache.
+int64_t TileRows(const AttentionSpan& span, int64_t group) {
+  const int64_t pages = (span.past + span.rows + kPage - 1) / kPage;
+  return std::clamp<int64_t>(4096 / std::max<int64_t>(1, group * pages), 1, kPage);
+}
+
+class Forward {
+ public:
+  Forward(const Context& context, const AttentionShape& shape, int64_t offset, int64_t stride,
+          const float* q, Output y, float* log_sum)
+      : table_(TableOf(context)),
+        pairs_(PairsOf(context)),
+        shape_(shape),
+        offset_(offset),
+        stride_(stride),
+        q_(q),
+        y_(y),
+        log_sum_(log_sum) {}
+
+  void Run(const AttentionSpan& span, const QueryTile& tile) const {
+    const int64_t dimension = shape_.head_dimension, rows = tile.heads_rows();
+    const int64_t begin = span.past + tile.row, end = begin + tile.rows;
+    const int64_t first_page = FirstKey(shape_, begin) / kPage;
+    const int64_t pages = (end + kPage - 1) / kPage - first_page;
+
+    Tensor query_memory, score_memory, p_memory, sum_memory;
+    const float* const query = Gather(span, tile, query_memory);
+    auto* const s = Scratch<float>(score_memory, pages * rows * kPage);
+    auto* const p = shape_.bf16 ? Scratch<uint16_t>(p_memory, pages * rows * kPage) : nullptr;
+    auto* const numbers = Scratch<float>(sum_memory, rows * (5 + dimension));
+    float *const largest = numbers, *const sum = numbers + rows, *const log = numbers + 2 * rows;
+    float* const o = numbers + 5 * rows;
+    auto* const first = reinterpret_cast<int32_t*>(numbers + 3 * rows);
+    auto* const last = first + rows;
+    for (int64_t r = 0; r < rows; ++r) {
+      const int64_t position = begin + r % tile.rows;
+      first[r] = static_cast<int32_t>(FirstKey(shape_, position) - first_page * kPage);
+      last[r] = static_cast<int32_t>(position + 1 - first_page * kPage);
+    }
+
+    for (int64_t i = 0; i < pages; ++i) {
+      Multiply(rows, dimension, kPage, query, Page(span, first_page + i, tile.kv_head), nullptr,
+               s + i * rows * kPage);
+    }
+    table_.attend(rows, pages, shape_.scale, shape_.softcap, first, last, s, p, largest, sum);
+    for (int64_t i = 0; i < pages; ++i) {
+      const int64_t at = i * rows * kPage;
+      const float* const probabilities =
+          shape_.bf16 ? reinterpret_cast<const float*>(p + at) : s + at;
+      const std::byte* const values =
+          Page(span, first_page + i, tile.kv_head) + KeyElements(shape_) * element_bytes();
+      Multiply(rows, kPage, dimension, probabilities, values, i == 0 ? nullptr : o, o);
+    }
+
+    if (log_sum_ != nullptr) table_.unary(Unary::kLog, rows, sum, log);
+    for (int64_t r = 0; r < rows; ++r) {
+      const int64_t token = span.first_row + tile.row + r % tile.rows;
+      const int64_t head = tile.kv_head * tile.group + r / tile.rows;
+      if (log_sum_ != nullptr) {
+        log_sum_[token * shape_.heads + head] = largest[r] + log[r];
+      }
+      Write(token * shape_.heads + head, o + r * dimension, 1.0f / sum[r]);
+    }
+  }
+
+ private:
+  int64_t element_bytes() const { return shape_.bf16 ? 2 : 4; }
+  const std::byte* Page(const AttentionSpan& span, int64_t page, int64_t kv_head) const {
+    return span.pages[page] + offset_ + kv_head * HeadElements(shape_) * element_bytes();
+  }
+
+  // The tile's queries [rows, D], rounded in bf16.
+  const float* Gather(const AttentionSpan& span, const QueryTile& tile, Tensor& memory) const {
+    const int64_t dimension = shape_.head_dimension;
+    auto* const to = Scratch<float>(memory, tile.heads_rows() * dimension);
+    for (int64_t r = 0; r < tile.heads_rows(); ++r) {
+      const int64_t token = span.first_row + tile.row + r % tile.rows;
+      const float* const from =
+          q_ + token * stride_ + (tile.kv_head * tile.group + r / tile.rows) * dimension;
+      if (shape_.bf16) {
+        table_.round(dimension, from, reinterpret_cast<uint16_t*>(to) + r * dimension);
+      } else {
+        std::memcpy(to + r * dimension, from, dimension * sizeof(float));
+      }
+    }
+    return to;
+  }
+
+  void Multiply(int64_t rows, int64_t in, int64_t out, const float* x, const std::byte* w,
+                const float* addend, float* y) const {
+    const DenseWork work{.rows = rows,
+                         .in = shape_.bf16 ? in / 2 : in,
+                         .out = out,
+                         .x = x,
+                         .w = reinterpret_cast<const float*>(w),
+                         .addend = addend,
+                         .addend_stride = out,
+                         .activation = Activation::kNone,
+                         .h = nullptr,
+                         .y = y};
+    (shape_.bf16 ? pairs_.dense : table_.dense)(work, false, 0, INT64_MAX);
+  }
+
+  void Write(int64_t row, const float* o, float factor) const {
+    const int64_t dimension = shape_.head_dimension, at = row * dimension;
+    for (int64_t d = 0; d < dimension; ++d) {
+      const float value = o[d] * factor;
+      if (y_.bf16) {
+        static_cast<BFloat16*>(y_.data)[at + d] = ToBFloat16(value);
+      } else {
+        static_cast<float*>(y_.data)[at + d] = value;
+      }
+    }
+  }
+
+  const KernelTable& table_;
+  const PairTable& pairs_;
+  const AttentionShape& shape_;
+  int64_t offset_, stride_;
+  const float* q_;
+  Output y_;
+  float* log_sum_;
+};
+
+// function(span, tile) for every task of a forward pass.
+template <class F>
+void ForTiles(const Context& context, const AttentionShape& shape,
+              std::span<const AttentionSpan> spans, F&& function) {
+  const int64_t group = shape.heads / shape.kv_heads;
+  Tensor memory;
+  auto* const first = Scratch<int64_t>(memory, std::ssize(spans) + 1);
+  double cost = 0;
+  first[0] = 0;
+  for (int64_t i = 0; i < std::ssize(spans); ++i) {
+    const AttentionSpan& span = spans[i];
+    const int64_t rows = TileRows(span, group);
+    first[i + 1] = first[i] + (span.rows + rows - 1) / rows * shape.kv_heads;
+    cost += static_cast<double>(span.rows * (span.past + span.rows)) *
+            static_cast<double>(shape.heads * shape.head_dimension) * 0.02;
+  }
+  auto run = [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const auto i = std::upper_bound(first, first + spans.size(), task) - first - 1;
+      const AttentionSpan& span = spans[i];
+      const int64_t rows = TileRows(span, group);
+      // The longest tiles first.
+      const int64_t tiles = (span.rows + rows - 1) / rows, local = task - first[i];
+      const int64_t row = (tiles - 1 - local / shape.kv_heads) * rows;
+      function(span, QueryTile{.kv_head = local % shape.kv_heads,
+                               .group = group,
+                               .row = row,
+                               .rows = std::min(rows, span.rows - row)});
+    }
+  };
+  const int64_t tasks = first[spans.size()];
+  if (WorthSharing(context, cost)) {
+    context.pool->ParallelForDynamic(tasks, 1, run);
+  } else {
+    run(0, tasks);
+  }
+}
+
+class Backward {
+ public:
+  Backward(const Context& context, const AttentionShape& shape, int64_t stride, const float* q,
+           const float* k, const float* v, Input y, const float* log_sum, const float* d_y,
+           float* d_q, float* d_k, float* d_v)
+      : table_(TableOf(context)),
+        shape_(shape),
+        stride_(stride),
+        q_(q),
+        k_(k),
+        v_(v),
+        log_sum_(log_sum),
+        d_y_(d_y),
+        y_(y),
+        d_q_(d_q),
+        d_k_(d_k),
+        d_v_(d_v) {}
+
+  void Run(const AttentionSpan& span, int64_t kv_head) const {
+    const int64_t dimension = shape_.head_dimension, group = shape_.heads / shape_.kv_heads;
+    const int64_t pages = (span.rows + kPage - 1) / kPage;
+    const int64_t keys = KeyElements(shape_), values = ValueElements(shape_);
+    Tensor key_memory, gradient_memory, tile_memory;
+    auto* const k_panel = Scratch<float>(key_memory, pages * (values + 2 * keys));
+    float *const k_turned = k_panel + pages * values, *const v_turned = k_turned + pages * keys;
+    Pack(span, kv_head, k_panel, k_turned, v_turned);
+    auto* const d_k = Scratch<float>(gradient_memory, 2 * pages * values);
+    float* const d_v = d_k + pages * values;
+    std::fill(d_k, d_k + 2 * pages * values, 0.0f);
+
+    const int64_t most = group * std::min(span.rows, kPage);
+    auto* const q = Scratch<float>(tile_memory, most * (3 * dimension + 2 * kPage + 4));
+    float *const d_o = q + most * dimension, *const d_q = d_o + most * dimension;
+    float *const s = d_q + most * dimension, *const d_p = s + most * kPage;
+    float *const normal = d_p + most * kPage, *const delta = normal + most;
+    auto* const first = reinterpret_cast<int32_t*>(delta + most);
+    auto* const last = first + most;
+
+    for (int64_t row = 0; row < span.rows; row += kPage) {
+      const QueryTile tile{
+          .kv_head = kv_head, .group = group, .row = row, .rows = std::min(kPage, span.rows - row)};
+      const int64_t rows = tile.heads_rows();
+      Gather(span, tile, q, d_o, normal, delta);
+      bool added = false;
+      for (int64_t page = FirstKey(shape_, row) / kPage; page * kPage < row + tile.rows; ++page) {
+        for (int64_t r = 0; r < rows; ++r) {
+          const int64_t position = row + r % tile.rows;
+          first[r] = static_cast<int32_t>(FirstKey(shape_, position) - page * kPage);
+          last[r] = static_cast<int32_t>(position + 1 - page * kPage);
+        }
+        Multiply(rows, dimension, kPage, q, k_turned + page * keys, nullptr, s);
+        Multiply(rows, dimension, kPage, d_o, v_turned + page * keys, nullptr, d_p);
+        table_.attend_gradient(rows, shape_.scale, shape_.softcap, first, last, normal, delta, s,
+                               d_p, s, d_p);
+        AddTransposed(rows, s, d_o, d_v + page * values);
+        AddTransposed(rows, d_p, q, d_k + page * values);
+        Multiply(rows, kPage, dimension, d_p, k_panel + page * values, added ? d_q : nullptr, d_q);
+        added = true;
+      }
+      for (int64_t r = 0; r < rows; ++r) {
+        std::memcpy(d_q_ + Element(span, tile, r, stride_), d_q + r * dimension,
+                    dimension * sizeof(float));
+      }
+    }
+    for (int64_t position = 0; position < span.rows; ++position) {
+      const int64_t at = (span.first_row + position) * stride_ + kv_head * dimension;
+      const int64_t page = position / kPage * values;
+      for (int64_t d = 0; d < dimension; ++d) {
+        const int64_t index = page + PanelIndex(kPage, dimension, position % kPage, d);
+        d_k_[at + d] = d_k[index];
+        d_v_[at + d] = d_v[index];
+      }
+    }
+  }
+
+ private:
+  float Seen(float x) const { return shape_.bf16 ? RoundTrip(x) : x; }
+
+  int64_t Element(const AttentionSpan& span, const QueryTile& tile, int64_t r,
+                  int64_t stride) const {
+    return (span.first_row + tile.row + r % tile.rows) * stride +
+           (tile.kv_head * tile.group + r / tile.rows) * shape_.head_dimension;
+  }
+
+  // Keys as panels [64, D], keys and values turned as panels [D, 64]; positions past the end are 0.
+  void Pack(const AttentionSpan& span, int64_t kv_head, float* k_panel, float* k_turned,
+            float* v_turned) const {
+    const int64_t dimension = shape_.head_dimension;
+    const int64_t pages = (span.rows + kPage - 1) / kPage;
+    const int64_t keys = KeyElements(shape_), values = ValueElements(shape_);
+    std::fill(k_panel, k_panel + pages * (values + 2 * keys), 0.0f);
+    for (int64_t position = 0; position < span.rows; ++position) {
+      const int64_t at = (span.first_row + position) * stride_ + kv_head * dimension;
+      const int64_t page = position / kPage, slot = position % kPage;
+      for (int64_t d = 0; d < dimension; ++d) {
+        const float key = Seen(k_[at + d]);
+        k_panel[page * values + PanelIndex(kPage, dimension, slot, d)] = key;
+        k_turned[page * keys + d * kPage + slot] = key;
+        v_turned[page * keys + d * kPage + slot] = Seen(v_[at + d]);
+      }
+    }
+  }
+
+  void Gather(const AttentionSpan& span, const QueryTile& tile, float* q, float* d_o, float* normal,
+              float* delta) const {
+    const int64_t dimension = shape_.head_dimension, width = shape_.heads * dimension;
+    for (int64_t r = 0; r < tile.heads_rows(); ++r, q += dimension, d_o += dimension) {
+      const float* const from = q_ + Element(span, tile, r, stride_);
+      const int64_t at = Element(span, tile, r, width);
+      float sum = 0;
+      for (int64_t d = 0; d < dimension; ++d) {
+        q[d] = Seen(from[d]);
+        d_o[d] = d_y_[at + d];
+        sum = std::fma(d_o[d], At(y_, at + d), sum);
+      }
+      normal[r] = log_sum_[at / dimension];
+      delta[r] = sum;
+    }
+  }
+
+  void Multiply(int64_t rows, int64_t in, int64_t out, const float* x, const float* w,
+                const float* addend, float* y) const {
+    table_.dense({.rows = rows,
+                  .in = in,
+                  .out = out,
+                  .x = x,
+                  .w = w,
+                  .addend = addend,
+                  .addend_stride = out,
+                  .activation = Activation::kNone,
+                  .h = nullptr,
+                  .y = y},
+                 false, 0, INT64_MAX);
+  }
+  // d [64, D] += x[rows, 64]^T d_z[rows, D].
+  void AddTransposed(int64_t rows, const float* x, const float* d_z, float* d) const {
+    table_.weight_gradient({.rows = rows,
+                            .in = kPage,
+                            .out = shape_.head_dimension,
+                            .x = x,
+                            .d_z = d_z,
+                            .accumulate = true,
+                            .d_w = d},
+                           0, INT64_MAX);
+  }
+
+  const KernelTable& table_;
+  const AttentionShape& shape_;
+  int64_t stride_;
+  const float *q_, *k_, *v_, *log_sum_, *d_y_;
+  Input y_;
+  float *d_q_, *d_k_, *d_v_;
+};
+
+}  // namespace
+
+int64_t AttentionShape::page_bytes() const {
+  return kv_heads * HeadElements(*this) * (bf16 ? 2 : 4);
+}
+
+void StoreKeys(const Context& context, const AttentionShape& shape,
+               std::span<const AttentionSpan> spans, int64_t offset, int64_t stride, const float* k,
+               const float* v) {
+  const int64_t head_bytes = HeadElements(shape) * (shape.bf16 ? 2 : 4);
+  const auto store = [&](const AttentionSpan& span) {
+    for (int64_t row = 0; row < span.rows; ++row) {
+      const int64_t position = span.past + row, token = span.first_row + row;
+      std::byte* const page = span.pages[position / kPage] + offset;
+      if (position % kPage == 0) std::memset(page, 0, shape.page_bytes());
+      for (int64_t head = 0; head < shape.kv_heads; ++head) {
+        const int64_t at = token * stride + head * shape.head_dimension;
+        Store(shape, position % kPage, k + at, v + at, page + head * head_bytes);
+      }
+    }
+  };
+  double cost = 0;
+  for (const AttentionSpan& span : spans) {
+    cost += static_cast<double>(span.rows * shape.kv_heads * shape.head_dimension) * 3.0;
+  }
+  auto run = [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) store(spans[i]);
+  };
+  if (WorthSharing(context, cost)) {
+    context.pool->ParallelForDynamic(std::ssize(spans), 1, run);
+  } else {
+    run(0, std::ssize(spans));
+  }
+}
+
+void Attention(const Context& context, const AttentionShape& shape,
+               std::span<const AttentionSpan> spans, int64_t offset, int64_t stride, const float* q,
+               Output y, float* log_sum) {
+  const Forward forward(context, shape, offset, stride, q, y, log_sum);
+  ForTiles(context, shape, spans,
+           [&](const AttentionSpan& span, const QueryTile& tile) { forward.Run(span, tile); });
+}
+
+void AttentionGradient(const Context& context, const AttentionShape& shape,
+                       std::span<const AttentionSpan> spans, int64_t stride, const float* q,
+                       const float* k, const float* v, Input y, const float* log_sum,
+                       const float* d_y, float* d_q, float* d_k, float* d_v) {
+  const Backward backward(context, shape, stride, q, k, v, y, log_sum, d_y, d_q, d_k, d_v);
+  double cost = 0;
+  for (const AttentionSpan& span : spans) {
+    cost += static_cast<double>(span.rows * span.rows) *
+            static_cast<double>(shape.heads * shape.head_dimension) * 0.05;
+  }
+  auto run = [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      backward.Run(spans[task / shape.kv_heads], task % shape.kv_heads);
+    }
+  };
+  const int64_t tasks = std::ssize(spans) * shape.kv_heads;
+  if (WorthSharing(context, cost)) {
+    context.pool->ParallelForDynamic(tasks, 1, run);
+  } else {
+    run(0, tasks);
+  }
+}
+
+}  // namespace weft::kernels

@@ -1,0 +1,59 @@
+// bf16 products: an element is a pair of neighbours in k, in 32 bits, the even one low. A step
+// multiplies the odd elements into the accumulator, then the even ones, each a fused multiply-add
+// in f32 that flushes denormals: what vdpbf16ps does, so that emulation and instruction give equal
+// bits. Accumulators run over pairs ascending; the rest is the f32 tiles'.
+#pragma once
+
+#include <xmmintrin.h>
+
+#include "tensor/kernels_table.h"
+#include "tensor/kernels_tiles.h"
+
+namespace weft::kernels {
+
+template <class S>
+struct EmulatedPairs : S {
+  using Float = typename S::Float;
+  using Int = typename S::Int;
+  static constexpr int kDepth = 2;
+  static Float Odd(Float pair) { return S::FromBits(S::Bits(pair) & S::SetInt(-65536)); }
+  static Float Even(Float pair) { return S::FromBits(S::Bits(pair) << 16); }
+  static Float MultiplyAdd(Float a, Float b, Float c) {
+    return S::Fma(Even(a), Even(b), S::Fma(Odd(a), Odd(b), c));
+  }
+};
+
+// Denormals count as zero, in and out, as the instruction has it.
+class FlushDenormals {
+ public:
+  [[gnu::always_inline]] FlushDenormals() : before_(_mm_getcsr()) { _mm_setcsr(before_ | 0x8040); }
+  [[gnu::always_inline]] ~FlushDenormals() { _mm_setcsr(before_); }
+  FlushDenormals(const FlushDenormals&) = delete;
+  FlushDenormals& operator=(const FlushDenormals&) = delete;
+
+ private:
+  unsigned before_;
+};
+
+template <class S>
+struct Pairs : Tiles<S> {
+  using T = Tiles<S>;
+  static void Dense(const DenseWork& work, bool parallel, int64_t begin, int64_t end) {
+    const FlushDenormals flush;
+    T::Dense(work, parallel, begin, end);
+  }
+  static void WeightGradient(const WeightGradientWork& work, int64_t begin, int64_t end) {
+    const FlushDenormals flush;
+    T::WeightGradient(work, begin, end);
+  }
+};
+
+template <class S>
+constexpr PairTable MakePairTable() {
+  return {.dense_tiles = Tiles<S>::DenseTiles,
+          .dense = Pairs<S>::Dense,
+          .weight_gradient_tiles = Tiles<S>::WeightGradientTiles,
+          .weight_gradient = Pairs<S>::WeightGradient};
+}
+
+}  // namespace weft::kernels
