@@ -1,0 +1,68 @@
+// A matrix that rows are multiplied with, W [in, out] (torch's Linear stores its transpose), in the
+// precision of its use, and its gradient. Several of a layer's matrices that read the same rows lie
+// side by side in one (q, k and v; gate and up).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "tensor/context.h"
+#include "tensor/tensor.h"
+
+namespace weft {
+
+// Of products: their operands. Sums, the residual stream and master weights are f32 in both.
+enum class Precision : uint8_t { kFloat32, kBFloat16 };
+
+// Rows that a product reads: f32, or bf16 where the precision says so.
+Tensor Operand(Precision precision, int64_t rows, int64_t columns);
+
+class Projection {
+ public:
+  Projection() = default;
+  Projection(int64_t in, int64_t out, bool bias, Precision precision);
+
+  int64_t in() const { return in_; }
+  int64_t out() const { return out_; }
+  bool has_bias() const { return bias_.defined(); }
+
+  // Output rows [begin, begin + rows.size() / in) in torch's layout [out, in], f32.
+  void SetRows(int64_t begin, std::span<const float> rows);
+  void GetRows(int64_t begin, std::span<float> rows) const;
+  // The f32 weight in panels and the bias [out]; undefined once FreeMaster was called.
+  Tensor& weight() { return weight_; }
+  Tensor& bias() { return bias_; }
+
+  // Makes what products in bf16 read from the f32 weight: after loading and after each step of an
+  // optimiser. Where Backward works, its transpose too.
+  void Refresh(const Context& context);
+  // Keeps only what inference reads.
+  void FreeMaster();
+
+  // y [T, out] f32 = x W + bias + addend; x an Operand. addend [T, out] may be null or y.
+  void Forward(const Context& context, const Tensor& x, const float* addend, Tensor& y) const;
+  // One column of W, an embedding: [in] f32.
+  void GetColumn(int64_t column, float* x) const;
+
+  // From here on Backward works; with its own gradient, which begins at zero, unless frozen.
+  void EnableGradient(bool frozen = false);
+  bool has_gradient() const { return d_weight_.defined(); }
+  Tensor& d_weight() { return d_weight_; }
+  Tensor& d_bias() { return d_bias_; }
+  // d_x [T, in] f32 (+)= d_z W^T, and the gradients += x^T d_z and column sums. x and d_z are
+  // Operands; d_x may be null.
+  void Backward(const Context& context, const Tensor& x, const Tensor& d_z, bool accumulate,
+                float* d_x);
+  // d_weight[:, column] += d, [in].
+  void AddToColumnGradient(int64_t column, const float* d);
+
+ private:
+  int64_t in_ = 0, out_ = 0;
+  Precision precision_ = Precision::kFloat32;
+  Tensor weight_, bias_;
+  Tensor pairs_, transposed_pairs_;  // bf16
+  Tensor d_weight_, d_bias_;
+  bool differentiable_ = false;
+};
+
+}  // namespace weft

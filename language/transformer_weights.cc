@@ -1,0 +1,191 @@
+// The weights of a transformer: under their canonical names for files, as trained tensors for
+// optimisers.
+#include <algorithm>
+#include <cstring>
+
+#include "language/transformer.h"
+
+namespace weft {
+namespace {
+
+using Weight = Transformer::Weight;
+
+Weight VectorWeight(std::string name, Tensor vector) {
+  const int64_t size = vector.dim(0);
+  return {.name = std::move(name),
+          .rows = size,
+          .columns = 1,
+          .set =
+              [vector](int64_t begin, std::span<const float> values) mutable {
+                std::copy(values.begin(), values.end(), vector.data<float>().begin() + begin);
+              },
+          .get =
+              [vector](int64_t begin, std::span<float> values) {
+                std::copy_n(vector.data<float>().begin() + begin, values.size(), values.begin());
+              }};
+}
+
+Weight TableWeight(std::string name, Tensor table) {
+  const int64_t columns = table.dim(1);
+  return {.name = std::move(name),
+          .rows = table.dim(0),
+          .columns = columns,
+          .set =
+              [table, columns](int64_t begin, std::span<const float> values) mutable {
+                std::copy(values.begin(), values.end(),
+                          table.data<float>().begin() + begin * columns);
+              },
+          .get =
+              [table, columns](int64_t begin, std::span<float> values) {
+                std::copy_n(table.data<float>().begin() + begin * columns, values.size(),
+                            values.begin());
+              }};
+}
+
+// Rows [first, first + rows) of a projection.
+Weight PartWeight(std::string name, Projection& projection, int64_t first, int64_t rows) {
+  Projection* const whole = &projection;
+  return {
+      .name = std::move(name),
+      .rows = rows,
+      .columns = projection.in(),
+      .set = [whole, first](
+                 int64_t begin,
+                 std::span<const float> values) { whole->SetRows(first + begin, values); },
+      .get = [whole, first](int64_t begin,
+                            std::span<float> values) { whole->GetRows(first + begin, values); }};
+}
+
+}  // namespace
+
+std::vector<Weight> Transformer::Weights() {
+  std::vector<Weight> weights;
+  const auto norm = [&](const std::string& name, const Norm& n) {
+    if (!n.used()) return;
+    weights.push_back(VectorWeight(name + ".weight", n.weight));
+    if (n.bias.defined()) weights.push_back(VectorWeight(name + ".bias", n.bias));
+  };
+  const auto part = [&](const std::string& name, Projection& projection, int64_t first,
+                        int64_t rows) {
+    weights.push_back(PartWeight(name + ".weight", projection, first, rows));
+    if (projection.has_bias()) {
+      weights.push_back(VectorWeight(name + ".bias", projection.bias().Slice(first, first + rows)));
+    }
+  };
+  if (embedding_.defined()) {
+    weights.push_back(TableWeight("model.embed_tokens.weight", embedding_));
+  } else {
+    part("model.embed_tokens", head_, 0, config_.vocabulary);
+  }
+  if (positions_.defined()) {
+    weights.push_back(TableWeight("model.embed_positions.weight", positions_));
+  }
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    Layer& layer = layers_[i];
+    const std::string prefix = "model.layers." + std::to_string(i) + ".";
+    norm(prefix + "input_layernorm", layer.attention_norm);
+    part(prefix + "self_attn.q_proj", layer.qkv, 0, query_width());
+    part(prefix + "self_attn.k_proj", layer.qkv, query_width(), key_width());
+    part(prefix + "self_attn.v_proj", layer.qkv, query_width() + key_width(), key_width());
+    norm(prefix + "self_attn.q_norm", layer.q_norm);
+    norm(prefix + "self_attn.k_norm", layer.k_norm);
+    part(prefix + "self_attn.o_proj", layer.attention_out, 0, config_.hidden);
+    norm(prefix + "post_attention_norm", layer.attention_post);
+    norm(prefix + "post_attention_layernorm", layer.feed_forward_norm);
+    if (config_.gated) part(prefix + "mlp.gate_proj", layer.up, 0, config_.intermediate);
+    part(prefix + "mlp.up_proj", layer.up, config_.gated ? config_.intermediate : 0,
+         config_.intermediate);
+    part(prefix + "mlp.down_proj", layer.down, 0, config_.hidden);
+    norm(prefix + "post_feedforward_norm", layer.feed_forward_post);
+  }
+  norm("model.norm", final_norm_);
+  if (!config_.tied) {
+    part(config_.labels > 0 ? "score" : "lm_head", head_, 0, head_.out());
+  }
+  return weights;
+}
+
+template <class F>
+void Transformer::ForProjections(F&& function) {
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    const std::string prefix = "model.layers." + std::to_string(i) + ".";
+    function(prefix + "self_attn.qkv_proj", layers_[i].qkv);
+    function(prefix + "self_attn.o_proj", layers_[i].attention_out);
+    function(prefix + "mlp.up_proj", layers_[i].up);
+    function(prefix + "mlp.down_proj", layers_[i].down);
+  }
+  function(config_.tied ? "model.embed_tokens" : "lm_head", head_);
+}
+
+template <class F>
+void Transformer::ForNorms(F&& function) {
+  const auto visit = [&](const std::string& name, Norm& norm) {
+    if (norm.used()) function(name, norm);
+  };
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    const std::string prefix = "model.layers." + std::to_string(i) + ".";
+    visit(prefix + "input_layernorm", layers_[i].attention_norm);
+    visit(prefix + "self_attn.q_norm", layers_[i].q_norm);
+    visit(prefix + "self_attn.k_norm", layers_[i].k_norm);
+    visit(prefix + "post_attention_norm", layers_[i].attention_post);
+    visit(prefix + "post_attention_layernorm", layers_[i].feed_forward_norm);
+    visit(prefix + "post_feedforward_norm", layers_[i].feed_forward_post);
+  }
+  visit("model.norm", final_norm_);
+}
+
+void Transformer::Prepare(const Context& context, bool keep_master) {
+  Refresh(context);
+  if (keep_master) return;
+  ForProjections([](const std::string&, Projection& projection) { projection.FreeMaster(); });
+}
+
+void Transformer::Refresh(const Context& context) {
+  ForProjections([&](const std::string&, Projection& projection) { projection.Refresh(context); });
+}
+
+void Transformer::EnableGradient(bool frozen) {
+  ForProjections([&](const std::string&, Projection& p) { p.EnableGradient(frozen); });
+  if (frozen) return;
+  ForNorms([&](const std::string&, Norm& norm) {
+    norm.d_weight = Tensor::Zeros(norm.weight.shape());
+    if (norm.bias.defined()) norm.d_bias = Tensor::Zeros(norm.bias.shape());
+  });
+  if (embedding_.defined()) d_embedding_ = Tensor::Zeros(embedding_.shape());
+  if (positions_.defined()) d_positions_ = Tensor::Zeros(positions_.shape());
+}
+
+std::vector<NamedParameter> Transformer::Parameters() {
+  std::vector<NamedParameter> parameters;
+  const auto add = [&](const std::string& name, Tensor& tensor) {
+    parameters.push_back({.name = TensorName(name), .tensor = &tensor});
+  };
+  if (embedding_.defined()) add("model.embed_tokens.weight", embedding_);
+  if (positions_.defined()) add("model.embed_positions.weight", positions_);
+  ForProjections([&](const std::string& name, Projection& projection) {
+    add(name + ".weight", projection.weight());
+    if (projection.has_bias()) add(name + ".bias", projection.bias());
+  });
+  ForNorms([&](const std::string& name, Norm& norm) {
+    add(name + ".weight", norm.weight);
+    if (norm.bias.defined()) add(name + ".bias", norm.bias);
+  });
+  return parameters;
+}
+
+std::vector<Tensor> Transformer::Gradients() {
+  std::vector<Tensor> gradients;
+  if (embedding_.defined()) gradients.push_back(d_embedding_);
+  if (positions_.defined()) gradients.push_back(d_positions_);
+  ForProjections([&](const std::string&, Projection& projection) {
+    gradients.push_back(projection.d_weight());
+    if (projection.has_bias()) gradients.push_back(projection.d_bias());
+  });
+  ForNorms([&](const std::string&, Norm& norm) {
+    gradients.push_back(norm.d_weight);
+    if (norm.bias.defined()) gradients.push_back(norm.d_bias);
+  });
+  return gradients;
+}
+
+}  // namespace weft
