@@ -16,6 +16,8 @@ weft_require(CLI11 libcli11-dev)
 weft_require(fmt libfmt-dev)
 weft_require(cppzmq cppzmq-dev)
 weft_require(box2d libbox2d-dev 2.4)
+weft_require(GIF libgif-dev)
+weft_require(PNG libpng-dev)
 
 # Fetched by the launcher into the cache folder that checkouts share (pinned in cmake/wheels.txt). Found here, so that
 # every folder sees the target; environments/ says what is left out without it.

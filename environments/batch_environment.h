@@ -55,6 +55,12 @@ class BatchEnvironment {
   // nothing but Load.
   virtual void Step(const Tensor& action, TimeStep& out) = 0;
 
+  // The environment of a row, to look at; null where rows are stepped elsewhere.
+  virtual const Environment* environment(int64_t row) const {
+    (void)row;
+    return nullptr;
+  }
+
   // Exact state of all rows, random streams included.
   virtual TensorMap Save() const = 0;
   virtual void Load(const TensorMap& state) = 0;

@@ -79,6 +79,7 @@ BatchLayout::BatchLayout(const EnvironmentSpec& spec, const BatchOptions& option
   WEFT_CHECK(leaf_count_ >= 1 && leaf_count_ <= kMaxLeaves)
       << spec.id << " has " << leaf_count_ << " leaves";
   if (options.time_limit >= 0) spec_.time_limit = options.time_limit;
+  spec_.appearance.frames_per_second /= static_cast<double>(options.action_repeat);
   for (size_t i = 0; i < leaf_count_; ++i) {
     const Leaf& leaf = spec.observation[i];
     leaf_elements_[i] = leaf.shape.elements();

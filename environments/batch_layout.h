@@ -38,8 +38,8 @@ class BatchLayout {
     int64_t* episode_id = nullptr;
   };
 
-  // spec().time_limit becomes the one in force. Throws Error(kInvalidArgument) for options out of
-  // range.
+  // spec().time_limit and frames_per_second become those in force. Throws Error(kInvalidArgument)
+  // for options out of range.
   BatchLayout(const EnvironmentSpec& spec, const BatchOptions& options);
 
   const EnvironmentSpec& spec() const { return spec_; }

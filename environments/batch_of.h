@@ -52,6 +52,10 @@ class BatchOf final : public BatchEnvironment {
     Run(view);
   }
 
+  const Environment* environment(int64_t row) const override {
+    return &rows_[static_cast<size_t>(row)].environment;
+  }
+
   TensorMap Save() const override {
     return layout_.SaveRows(
         types_, [&](size_t row) -> const RowProgress& { return rows_[row].progress; },

@@ -1,6 +1,12 @@
 #include "environments/environment.h"
 
+#include "base/check.h"
+
 namespace weft {
+
+void Environment::Render(Canvas&) const {
+  throw Error(ErrorCode::kConfig, spec().id + " draws no pictures");
+}
 
 void Environment::Save(Writer& out) const {
   std::vector<double> state;

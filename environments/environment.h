@@ -72,6 +72,8 @@ class ActionRow {
   DType dtype_;
 };
 
+class Canvas;  // drawing/canvas.h
+
 // One instance owns its state; all its randomness comes from the Rng handed in. Time limits,
 // autoreset and wrappers are not its business: it writes kLast only when the task itself ends.
 class Environment {
@@ -97,6 +99,13 @@ class Environment {
   virtual void Observe(ObservationRow out) = 0;
   // spec().info.size() values of the last step (Gymnasium's info dict).
   virtual void Info(std::span<double> values) const { (void)values; }
+
+  // Shows the state of now, for `weft play`, videos and observations of pixels. An environment
+  // whose spec().appearance has a size draws all of the canvas, of whatever size that is; the
+  // others throw Error(kConfig), as this does.
+  virtual void Render(Canvas& canvas) const;
+  // The state of now as lines for a terminal; "" where there is no such form.
+  virtual std::string Text() const { return ""; }
 
   // Exact state, for resume: whatever Step's result depends on, warm starts included. As they are,
   // they save what GetState gives; override both when Step depends on more.

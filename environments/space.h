@@ -66,6 +66,12 @@ struct Leaf {
   std::vector<double> low = {}, high = {};  // one value for all elements, or one each
 };
 
+// How an environment shows itself in pictures (Environment::Render).
+struct Appearance {
+  int64_t width = 0, height = 0;  // of its usual picture, in pixels; 0: it draws none
+  double frames_per_second = 30;  // steps per second of its own time
+};
+
 struct EnvironmentSpec {
   std::string id;
   std::vector<Leaf> observation;
@@ -75,6 +81,7 @@ struct EnvironmentSpec {
   double reward_threshold = 0;  // Gymnasium's, for reports; 0: none
   std::vector<std::string> info =
       {};  // names of the values that Environment::Info writes, for verify and reports
+  Appearance appearance = {};
 
   // Throws Error(kInvalidArgument) naming the leaves that there are.
   const Leaf& leaf(std::string_view name) const;

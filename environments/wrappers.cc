@@ -22,6 +22,7 @@ class Wrapper : public BatchEnvironment {
   TimeStep MakeTimeStep() const override { return weft::MakeTimeStep(spec_, rows()); }
   void Reset(TimeStep& out) override { inner_->Reset(out); }
   void Step(const Tensor& action, TimeStep& out) override { inner_->Step(action, out); }
+  const Environment* environment(int64_t row) const override { return inner_->environment(row); }
   TensorMap Save() const override { return inner_->Save(); }
   void Load(const TensorMap& state) override { inner_->Load(state); }
 

@@ -35,6 +35,22 @@ struct EvaluateOptions {
 };
 int EvaluateRun(const EvaluateOptions& options);
 
+struct PlayOptions {
+  std::string what;                    // a run, one of its checkpoint folders, or "random"
+  std::vector<std::string> arguments;  // with random: the environment and its key=value
+  int64_t episodes = 0;                // 0: one or, with steps or seconds, as many as fit
+  int64_t steps = 0;                   // at most, in all; 0: 1000
+  double seconds = 0;                  // the same in the environment's own time
+  int64_t seed = -1;                   // -1: the run's
+  bool explore = false;
+  std::string output;  // FILE.gif, FILE.mp4, FILE.png or FOLDER; "": text on standard output
+  int64_t width = 0, height = 0;  // 0: the environment's usual size
+  double frames_per_second = 30;  // at most
+  std::string camera;
+  bool json = false;
+};
+int Play(const PlayOptions& options);
+
 int List(const std::string& what, bool json);
 int Graph(const std::string& config, const std::vector<std::string>& overrides, bool dot,
           bool json);

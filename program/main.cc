@@ -48,6 +48,7 @@ struct CommandLine {
   TrainOptions train;
   ResumeOptions resume;
   EvaluateOptions evaluate;
+  PlayOptions play;
   BenchOptions bench;
   VerifyOptions verify;
   ReproOptions repro;
@@ -128,6 +129,41 @@ struct CommandLine {
     command->callback([this] {
       evaluate.json = json;
       status = weft::EvaluateRun(evaluate);
+    });
+
+    command = Command("play", "show episodes as a GIF, an MP4, PNGs or text");
+    command->add_option("what", play.what, "run, one of its checkpoint folders, or random")
+        ->required();
+    command->add_option("arguments", play.arguments,
+                        "with random: the environment, and key=value of its arguments");
+    command->add_option("--output,-o", play.output,
+                        "FILE.gif, FILE.mp4, FILE.png (the last frame) or FOLDER (a PNG each "
+                        "frame); default: text");
+    command
+        ->add_option("--episodes", play.episodes,
+                     "episodes to show; default: 1, or what fits into --steps or --seconds")
+        ->check(CLI::PositiveNumber);
+    command->add_option("--steps", play.steps, "steps to show at most; default: 1000")
+        ->check(CLI::PositiveNumber);
+    command->add_option("--seconds", play.seconds, "the same in the environment's own time")
+        ->check(CLI::PositiveNumber)
+        ->excludes("--steps");
+    command->add_option("--seed", play.seed, "seed of the environment; default: the run's");
+    command->add_flag("--explore", play.explore,
+                      "sample actions instead of taking the policy's mode");
+    command->add_option("--width", play.width, "of the pictures, in pixels")
+        ->check(CLI::PositiveNumber);
+    command->add_option("--height", play.height, "of the pictures, in pixels")
+        ->check(CLI::PositiveNumber);
+    command
+        ->add_option("--fps", play.frames_per_second,
+                     "frames per second at most; steps are left out to keep the environment's "
+                     "own time; default: 30")
+        ->check(CLI::PositiveNumber);
+    command->add_option("--camera", play.camera, "name or number of one of the model's cameras");
+    command->callback([this] {
+      play.json = json;
+      status = weft::Play(play);
     });
 
     command =

@@ -1,9 +1,11 @@
 #include "program/subprocess.h"
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,12 +18,17 @@ extern char** environ;
 namespace weft {
 namespace {
 
-pid_t Spawn(const std::vector<std::string>& arguments, posix_spawn_file_actions_t* actions) {
+std::vector<char*> Words(const std::vector<std::string>& arguments) {
   std::vector<char*> words;
-  std::string self = "weft";
-  words.push_back(self.data());
   for (const auto& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
   words.push_back(nullptr);
+  return words;
+}
+
+pid_t Spawn(const std::vector<std::string>& arguments, posix_spawn_file_actions_t* actions) {
+  std::vector<char*> words = Words(arguments);
+  std::string self = "weft";
+  words.insert(words.begin(), self.data());
   pid_t pid = 0;
   const int error = posix_spawn(&pid, "/proc/self/exe", actions, nullptr, words.data(), environ);
   posix_spawn_file_actions_destroy(actions);
@@ -30,6 +37,13 @@ pid_t Spawn(const std::vector<std::string>& arguments, posix_spawn_file_actions_
                 std::string("cannot start weft again: ") + std::strerror(error));
   }
   return pid;
+}
+
+int WaitFor(pid_t pid) {
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
 }
 
 int StatusOf(int status) {
@@ -76,14 +90,60 @@ std::string OutputOfSelf(const std::vector<std::string>& arguments) {
     }
   }
   close(ends[0]);
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (StatusOf(status) != 0) {
-    throw Error(ErrorCode::kUnavailable, "weft " + Join(arguments, " ") + " ended with status " +
-                                             std::to_string(StatusOf(status)));
+  const int status = StatusOf(WaitFor(pid));
+  if (status != 0) {
+    throw Error(ErrorCode::kUnavailable,
+                "weft " + Join(arguments, " ") + " ended with status " + std::to_string(status));
   }
   return output;
+}
+
+// A socket, not a pipe: writing to a program that has ended is an error instead of a signal.
+FedProcess::FedProcess(const std::vector<std::string>& command) : name_(command.at(0)) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    throw Error(ErrorCode::kUnavailable, "no socket: " + std::string(strerror(errno)));
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], 0);
+  const int error =
+      posix_spawnp(&pid_, command[0].c_str(), &actions, nullptr, Words(command).data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  input_ = ends[0];
+  if (error != 0) {
+    pid_ = -1;
+    close(input_);
+    throw Error(ErrorCode::kUnavailable,
+                "cannot start " + name_ + ": " + std::string(strerror(error)));
+  }
+}
+
+FedProcess::~FedProcess() {
+  if (pid_ < 0) return;
+  kill(pid_, SIGTERM);
+  close(input_);
+  WaitFor(pid_);
+}
+
+void FedProcess::Write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = send(input_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (count >= 0) {
+      bytes.remove_prefix(static_cast<size_t>(count));
+    } else if (errno != EINTR) {
+      throw Error(ErrorCode::kUnavailable, name_ + " stopped reading what it was given");
+    }
+  }
+}
+
+void FedProcess::Finish() {
+  close(input_);
+  const int status = StatusOf(WaitFor(pid_));
+  pid_ = -1;
+  if (status != 0) {
+    throw Error(ErrorCode::kUnavailable, name_ + " ended with status " + std::to_string(status));
+  }
 }
 
 }  // namespace weft

@@ -1,7 +1,8 @@
-// Starting this very executable again, for repro and bench.
+// Starting this very executable again, for repro and bench, and other programs that are fed.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <sys/types.h>
 #include <vector>
 
@@ -18,5 +19,26 @@ std::pair<pid_t, int> WaitAny();
 // Runs weft with these arguments and returns its standard output; throws Error(kUnavailable) with
 // the end of its error output when it fails.
 std::string OutputOfSelf(const std::vector<std::string>& arguments);
+
+// A program on PATH that reads from its standard input what is written here.
+class FedProcess {
+ public:
+  // command: the program's name and its arguments. Throws Error(kUnavailable) when it cannot be
+  // started.
+  explicit FedProcess(const std::vector<std::string>& command);
+  // Ends the program when Finish was not called.
+  ~FedProcess();
+  FedProcess(const FedProcess&) = delete;
+  FedProcess& operator=(const FedProcess&) = delete;
+
+  // Both throw Error(kUnavailable) when the program ended too soon or with a failure.
+  void Write(std::string_view bytes);
+  void Finish();  // closes its input and waits for its end
+
+ private:
+  const std::string name_;
+  int input_ = -1;
+  pid_t pid_ = -1;
+};
 
 }  // namespace weft

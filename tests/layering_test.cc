@@ -39,6 +39,8 @@ const std::vector<ThirdParty> kThirdParty = {
          "environments/mujoco/mujoco_.*\\.(cc|h)|environments/dm_control/suite_models\\.cc")},
     {"Eigen/", std::regex("tensor/kernels_cpu.*\\.(cc|h)")},
     {"cuda", std::regex("tensor/.*cuda.*")},
+    {"gif_lib.h", std::regex("environments/drawing/gif_file\\.cc")},
+    {"png.h", std::regex("environments/drawing/png_file\\.cc")},
     {"gtest/", std::regex("tests/.*")},
     {"gmock/", std::regex("tests/.*")},
 };

@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "environments/classic_control/numpy_power.h"
+#include "environments/drawing/canvas.h"
 #include "environments/register_environment.h"
 
 namespace weft {
@@ -74,7 +75,8 @@ class Acrobot final : public Environment {
                                .high = {1, 1, 1, 1, kMaxSpeed1, kMaxSpeed2}}},
               .action = Discrete{.n = 3},
               .time_limit = 500,
-              .reward_threshold = -100};
+              .reward_threshold = -100,
+              .appearance = {.width = 500, .height = 500, .frames_per_second = 15}};
   }
 
   const EnvironmentSpec& spec() const override { return *spec_; }
@@ -110,6 +112,19 @@ class Acrobot final : public Environment {
     values[3] = static_cast<float>(std::sin(state_[1]));
     values[4] = static_cast<float>(state_[2]);
     values[5] = static_cast<float>(state_[3]);
+  }
+  void Render(Canvas& canvas) const override {
+    constexpr double kReach = 2.2, kLinkWidth = 0.2, kJointRadius = 0.1, kGoal = 1;  // m
+    constexpr Colour kLink{0, 204, 204}, kJoint{204, 204, 0};
+    const double angle = state_[0], tip_angle = state_[0] + state_[1];
+    const Point elbow{std::sin(angle), -std::cos(angle)};
+    const Point tip{elbow.x + std::sin(tip_angle), elbow.y - std::cos(tip_angle)};
+    canvas.Open(-kReach, kReach, -kReach, kReach, kWhite);
+    canvas.Line({-2 * kReach, kGoal}, {2 * kReach, kGoal}, 0.01, kBlack);
+    canvas.Line({0, 0}, elbow, kLinkWidth, kLink);
+    canvas.Line(elbow, tip, kLinkWidth, kLink);
+    canvas.Circle({0, 0}, kJointRadius, kJoint);
+    canvas.Circle(elbow, kJointRadius, kJoint);
   }
 
  private:

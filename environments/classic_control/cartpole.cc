@@ -6,6 +6,7 @@
 #include <limits>
 #include <numbers>
 
+#include "environments/drawing/canvas.h"
 #include "environments/register_environment.h"
 
 namespace weft {
@@ -44,7 +45,8 @@ class CartPole final : public Environment {
               .observation = {{.name = "observation", .shape = {4}, .low = low, .high = high}},
               .action = Discrete{.n = 2},
               .time_limit = 500,
-              .reward_threshold = 475};
+              .reward_threshold = 475,
+              .appearance = {.width = 600, .height = 400, .frames_per_second = 1 / kTimeStep}};
   }
 
   const EnvironmentSpec& spec() const override { return *spec_; }
@@ -87,6 +89,25 @@ class CartPole final : public Environment {
   void Observe(ObservationRow out) override {
     auto* values = out.Leaf<float>();
     for (size_t i = 0; i < state_.size(); ++i) values[i] = static_cast<float>(state_[i]);
+  }
+  void Render(Canvas& canvas) const override {
+    constexpr double kTrack = 0.008, kCartWidth = 0.4, kCartHeight = 0.24;         // m
+    constexpr double kPoleWidth = 0.08, kPivotHeight = 0.06, kPivotRadius = 0.04;  // m
+    const double x = state_[0], angle = state_[2];
+    canvas.Open(-kPositionLimit, kPositionLimit, -0.8, 2.4, kWhite);
+    canvas.Rectangle(-2 * kPositionLimit, 2 * kPositionLimit, -kTrack / 2, kTrack / 2, kBlack);
+    canvas.Rectangle(x - kCartWidth / 2, x + kCartWidth / 2, -kCartHeight / 2, kCartHeight / 2,
+                     kBlack);
+    const Point pivot{x, kPivotHeight}, along{std::sin(angle), std::cos(angle)};
+    const auto corner = [&](double up, double right) {
+      return Point{pivot.x + up * along.x + right * along.y,
+                   pivot.y + up * along.y - right * along.x};
+    };
+    const double half = kPoleWidth / 2, tip = 2 * kHalfLength - half;
+    canvas.Polygon(
+        {corner(-half, -half), corner(tip, -half), corner(tip, half), corner(-half, half)},
+        {202, 152, 101});
+    canvas.Circle(pivot, kPivotRadius, {129, 132, 203});
   }
 
  private:

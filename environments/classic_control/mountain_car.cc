@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "environments/classic_control/mountain.h"
 #include "environments/register_environment.h"
 
 namespace weft {
@@ -34,7 +35,8 @@ class MountainCar final : public Environment {
                                .high = {kMaxPosition, kMaxSpeed}}},
               .action = Discrete{.n = 3},
               .time_limit = 200,
-              .reward_threshold = -110};
+              .reward_threshold = -110,
+              .appearance = {.width = 600, .height = 400, .frames_per_second = 30}};
   }
 
   const EnvironmentSpec& spec() const override { return *spec_; }
@@ -68,6 +70,9 @@ class MountainCar final : public Environment {
   void Observe(ObservationRow out) override {
     auto* values = out.Leaf<float>();
     for (size_t i = 0; i < state_.size(); ++i) values[i] = static_cast<float>(state_[i]);
+  }
+  void Render(Canvas& canvas) const override {
+    DrawMountain(state_[0], kMinPosition, kMaxPosition, kGoalPosition, canvas);
   }
 
  private:

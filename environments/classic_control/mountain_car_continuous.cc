@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 
+#include "environments/classic_control/mountain.h"
 #include "environments/register_environment.h"
 
 namespace weft {
@@ -37,7 +38,8 @@ class MountainCarContinuous final : public Environment {
                                .high = {kMaxPosition, kMaxSpeed}}},
               .action = Box{.low = {-1}, .high = {1}},
               .time_limit = 999,
-              .reward_threshold = 90};
+              .reward_threshold = 90,
+              .appearance = {.width = 600, .height = 400, .frames_per_second = 30}};
   }
 
   const EnvironmentSpec& spec() const override { return *spec_; }
@@ -69,6 +71,9 @@ class MountainCarContinuous final : public Environment {
   void Observe(ObservationRow out) override {
     auto* values = out.Leaf<float>();
     for (size_t i = 0; i < state_.size(); ++i) values[i] = static_cast<float>(state_[i]);
+  }
+  void Render(Canvas& canvas) const override {
+    DrawMountain(state_[0], kMinPosition, kMaxPosition, kGoalPosition, canvas);
   }
 
   void Save(Writer& out) const override {

@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "environments/classic_control/numpy_power.h"
+#include "environments/drawing/canvas.h"
 #include "environments/register_environment.h"
 
 namespace weft {
@@ -42,7 +43,8 @@ class Pendulum final : public Environment {
                                .low = {-1, -1, -kMaxSpeed},
                                .high = {1, 1, kMaxSpeed}}},
               .action = Box{.low = {-kMaxTorque}, .high = {kMaxTorque}},
-              .time_limit = 200};
+              .time_limit = 200,
+              .appearance = {.width = 500, .height = 500, .frames_per_second = 1 / kTimeStep}};
   }
 
   const EnvironmentSpec& spec() const override { return *spec_; }
@@ -85,6 +87,14 @@ class Pendulum final : public Environment {
     values[0] = static_cast<float>(std::cos(state_[0]));
     values[1] = static_cast<float>(std::sin(state_[0]));
     values[2] = static_cast<float>(state_[1]);
+  }
+  void Render(Canvas& canvas) const override {
+    constexpr double kReach = 2.2, kRodLength = 1, kRodWidth = 0.2, kAxleRadius = 0.05;  // m
+    const double angle = state_[0];  // counterclockwise from upright
+    canvas.Open(-kReach, kReach, -kReach, kReach, kWhite);
+    canvas.Line({0, 0}, {-kRodLength * std::sin(angle), kRodLength * std::cos(angle)}, kRodWidth,
+                {204, 77, 77});
+    canvas.Circle({0, 0}, kAxleRadius, kBlack);
   }
 
  private:

@@ -1,0 +1,86 @@
+#include "actors/film.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "environments/drawing/canvas.h"
+
+namespace weft {
+
+FilmResult RunFilm(BatchEnvironment& batch, const FilmOptions& options,
+                   const std::function<Tensor(const TimeStep&)>& choose,
+                   const std::function<void(const FilmStep&)>& show) {
+  WEFT_CHECK_EQ(batch.rows(), 1) << "rows of a film";
+  FilmResult result;
+  TimeStep step = batch.MakeTimeStep();
+  Tensor action;
+  batch.Reset(step);
+  int64_t number = 0;
+  while (true) {
+    const auto type = static_cast<StepType>(step.type.data<uint8_t>()[0]);
+    if (type == StepType::kFirst) {
+      number = 0;
+      action = {};
+      result.returns.push_back(0);
+    } else {
+      ++number;
+      ++result.steps;
+      result.returns.back() += step.reward.Item();
+    }
+    show({.action = action, .result = step, .number = number});
+    const auto episodes = static_cast<int64_t>(result.returns.size());
+    if (result.steps >= options.steps) break;
+    if (type == StepType::kLast && episodes >= options.episodes) break;
+    action = choose(step);
+    batch.Step(action, step);
+  }
+  return result;
+}
+
+FrameRate::FrameRate(double steps_per_second, double most_frames_per_second)
+    : every(std::max<int64_t>(
+          1, static_cast<int64_t>(std::ceil(steps_per_second / most_frames_per_second - 1e-6)))),
+      frames_per_second(steps_per_second / static_cast<double>(every)) {}
+
+bool FrameRate::Takes(const FilmStep& step) const {
+  const auto type = static_cast<StepType>(step.result.type.data<uint8_t>()[0]);
+  return step.number % every == 0 || type == StepType::kLast;
+}
+
+PictureSize SizeOfPicture(const EnvironmentSpec& spec, const PictureSize& wanted) {
+  constexpr int64_t kMost = 8192;
+  const Appearance& usual = spec.appearance;
+  if (usual.width == 0) {
+    throw Error(ErrorCode::kConfig, spec.id + " draws no pictures");
+  }
+  const auto scaled = [](int64_t side, int64_t other, int64_t usual_other) {
+    return std::max<int64_t>(1,
+                             std::llround(static_cast<double>(side) * static_cast<double>(other) /
+                                          static_cast<double>(usual_other)));
+  };
+  PictureSize size = wanted;
+  if (size.width < 0 || size.height < 0 || size.width > kMost || size.height > kMost) {
+    throw Error(ErrorCode::kConfig, "a picture of " + std::to_string(size.width) + " x " +
+                                        std::to_string(size.height) +
+                                        " pixels: both sides must be 1 to 8192");
+  }
+  if (size.width == 0 && size.height == 0) size = {usual.width, usual.height};
+  if (size.width == 0) size.width = std::min(kMost, scaled(usual.width, size.height, usual.height));
+  if (size.height == 0)
+    size.height = std::min(kMost, scaled(usual.height, size.width, usual.width));
+  return size;
+}
+
+void RenderRow(const BatchEnvironment& batch, const std::string& camera, Picture& picture) {
+  const Environment* environment = batch.environment(0);
+  if (environment == nullptr) {
+    throw Error(ErrorCode::kConfig, batch.spec().id +
+                                        " runs in another process, which draws no "
+                                        "pictures here");
+  }
+  Canvas canvas(picture, camera);
+  environment->Render(canvas);
+}
+
+}  // namespace weft

@@ -1,0 +1,58 @@
+// One environment from step to step, to be shown: what `weft play` and the videos of a run share.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "environments/batch_environment.h"
+#include "environments/drawing/picture.h"
+
+namespace weft {
+
+struct FilmOptions {
+  int64_t episodes = 1;
+  int64_t steps = 1000;  // in all, at most
+};
+
+struct FilmResult {
+  int64_t steps = 0;
+  std::vector<double> returns;  // of the episodes, the last of which may be cut off
+};
+
+// The step that was taken: its action (undefined after a reset) and where it led.
+struct FilmStep {
+  const Tensor& action;  // [1] or [1, A]
+  const TimeStep& result;
+  int64_t number;  // of steps in the episode
+};
+
+// Resets a batch of one row and steps it with what choose returns, until one of the options' limits
+// is reached; show is called after the reset and after each step.
+FilmResult RunFilm(BatchEnvironment& batch, const FilmOptions& options,
+                   const std::function<Tensor(const TimeStep&)>& choose,
+                   const std::function<void(const FilmStep&)>& show);
+
+// Which steps become frames so that the film runs in the environment's own time at no more than so
+// many frames per second: every `every`-th and the last of an episode.
+struct FrameRate {
+  FrameRate(double steps_per_second, double most_frames_per_second);
+  bool Takes(const FilmStep& step) const;
+
+  int64_t every;
+  double frames_per_second;
+};
+
+// The size of a picture of the environment: 0 stands for its usual size or, when the other side is
+// given, for what keeps its proportions. Throws Error(kConfig) when it draws no pictures or the
+// sides are not in 1 .. 8192.
+struct PictureSize {
+  int64_t width = 0, height = 0;
+};
+PictureSize SizeOfPicture(const EnvironmentSpec& spec, const PictureSize& wanted);
+
+// Renders row 0. Throws Error(kConfig) where the batch has no environment to look at.
+void RenderRow(const BatchEnvironment& batch, const std::string& camera, Picture& picture);
+
+}  // namespace weft

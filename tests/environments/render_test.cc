@@ -1,0 +1,136 @@
+// Environments show their state, in colours at places that follow from it.
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <gtest/gtest.h>
+#include <numbers>
+#include <vector>
+
+#include "environments/availability.h"
+#include "environments/drawing/canvas.h"
+#include "environments/environment_row.h"
+
+namespace weft {
+namespace {
+
+EnvironmentRow Make(const std::string& id) {
+  const EnvironmentEntry& entry = Environments().At(id);
+  return EnvironmentRow(entry.make(*entry.make_arguments()));
+}
+
+Picture Rendered(const Environment& environment, int64_t width, int64_t height) {
+  Picture picture(width, height);
+  Canvas canvas(picture);
+  environment.Render(canvas);
+  return picture;
+}
+
+Picture Rendered(const std::string& id, const std::vector<double>& state) {
+  EnvironmentRow row = Make(id);
+  row.SetState(state);
+  return Rendered(row.environment(), row.spec().appearance.width, row.spec().appearance.height);
+}
+
+Colour ColourAt(const Picture& picture, double x, double y) {
+  const uint8_t* pixel = picture.At(static_cast<int64_t>(x), static_cast<int64_t>(y));
+  return {pixel[0], pixel[1], pixel[2]};
+}
+
+// ---- Every environment that draws
+
+class Drawn : public testing::TestWithParam<std::string> {};
+
+TEST_P(Drawn, ShowsItsStateInAnySizeWithoutChangingIt) {
+  const EnvironmentEntry& entry = Environments().At(GetParam());
+  if (const std::string why = WhyUnavailable(entry); !why.empty()) GTEST_SKIP() << why;
+  EnvironmentRow row = Make(GetParam());
+  const Appearance appearance = row.spec().appearance;
+  Rng rng(1, Purpose::kTest);
+  row.Reset(rng);
+  if (appearance.width == 0) {
+    Picture picture(8, 8);
+    Canvas canvas(picture);
+    EXPECT_THROW(row.environment().Render(canvas), Error);
+    return;
+  }
+  EXPECT_GT(appearance.frames_per_second, 0);
+  Writer before, after;
+  row.environment().Save(before);
+  const Picture usual = Rendered(row.environment(), appearance.width, appearance.height);
+  EXPECT_EQ(usual.pixels, Rendered(row.environment(), appearance.width, appearance.height).pixels);
+  const Picture small = Rendered(row.environment(), 84, 60);
+  for (const Picture* picture : {&usual, &small}) {
+    const auto [least, most] = std::ranges::minmax(picture->pixels);
+    EXPECT_LT(least + 40, most) << "something is to be seen";
+  }
+  row.environment().Save(after);
+  EXPECT_EQ(before.bytes(), after.bytes());
+}
+INSTANTIATE_TEST_SUITE_P(Registry, Drawn, testing::ValuesIn(Environments().Names()),
+                         [](const auto& parameter) {
+                           std::string name = parameter.param;
+                           std::ranges::replace_if(
+                               name, [](char c) { return std::isalnum(c) == 0; }, '_');
+                           return name;
+                         });
+
+// ---- Classic control, in the sizes and colours of Gymnasium's pictures
+
+TEST(ClassicControl, CartPoleShowsCartAndPole) {
+  // 125 pixels per metre, x = 0 at column 300, the track at row 300.
+  const Picture upright = Rendered("CartPole-v1", {1, 0, 0, 0});
+  EXPECT_EQ(ColourAt(upright, 300 + 125 - 20, 300), kBlack);
+  EXPECT_EQ(ColourAt(upright, 300 + 125 + 30, 290), kWhite);
+  EXPECT_EQ(ColourAt(upright, 300 + 125, 200), (Colour{202, 152, 101}));
+  EXPECT_EQ(ColourAt(upright, 300 + 125, 300 - 7), (Colour{129, 132, 203}));
+  EXPECT_EQ(ColourAt(upright, 300 + 125, 150), kWhite) << "above the tip";
+  const double angle = 0.2;
+  const Picture leaning = Rendered("CartPole-v1", {0, 0, angle, 0});
+  EXPECT_EQ(ColourAt(leaning, 300 + 100 * std::sin(angle), 292.5 - 100 * std::cos(angle)),
+            (Colour{202, 152, 101}));
+  EXPECT_EQ(ColourAt(leaning, 300 - 100 * std::sin(angle), 292.5 - 100 * std::cos(angle)), kWhite);
+}
+
+TEST(ClassicControl, PendulumPointsUpAtAngle0AndTurnsCounterclockwise) {
+  constexpr double kScale = 500 / 4.4;  // pixels per metre
+  const Colour rod{204, 77, 77};
+  const Picture up = Rendered("Pendulum-v1", {0, 0});
+  EXPECT_EQ(ColourAt(up, 250, 250 - 0.9 * kScale), rod);
+  EXPECT_EQ(ColourAt(up, 250, 250), kBlack);
+  EXPECT_EQ(ColourAt(up, 250, 250 + 0.9 * kScale), kWhite);
+  const Picture left = Rendered("Pendulum-v1", {std::numbers::pi / 2, 0});
+  EXPECT_EQ(ColourAt(left, 250 - 0.9 * kScale, 250), rod);
+  EXPECT_EQ(ColourAt(left, 250 + 0.9 * kScale, 250), kWhite);
+}
+
+TEST(ClassicControl, AcrobotHangsAtAngle0) {
+  constexpr double kScale = 500 / 4.4;
+  const Colour link{0, 204, 204}, joint{204, 204, 0};
+  const Picture hanging = Rendered("Acrobot-v1", {0, 0, 0, 0});
+  EXPECT_EQ(ColourAt(hanging, 250, 250 + 0.5 * kScale), link);
+  EXPECT_EQ(ColourAt(hanging, 250, 250 + 1 * kScale), joint);
+  EXPECT_EQ(ColourAt(hanging, 250, 250 + 1.9 * kScale), link);
+  // The first link to the right, the second one up.
+  const Picture bent = Rendered("Acrobot-v1", {std::numbers::pi / 2, std::numbers::pi / 2, 0, 0});
+  EXPECT_EQ(ColourAt(bent, 250 + 0.5 * kScale, 250), link);
+  EXPECT_EQ(ColourAt(bent, 250 + kScale, 250 - 0.8 * kScale), link);
+  EXPECT_EQ(ColourAt(bent, 250, 250 + 1.5 * kScale), kWhite);
+}
+
+TEST(ClassicControl, MountainCarsStandOnTheTrack) {
+  constexpr double kScale = 600 / 1.8;
+  for (const char* id : {"MountainCar-v0", "MountainCarContinuous-v0"}) {
+    for (const double position : {-0.9, -std::numbers::pi / 6, 0.3}) {
+      const double height = std::sin(3 * position) * 0.45 + 0.55;
+      const double slope = std::atan(3 * 0.45 * std::cos(3 * position));
+      const Picture picture = Rendered(id, {position, 0});
+      // The body's middle, 0.07 m from the track.
+      const double x = position - 0.07 * std::sin(slope), y = height + 0.07 * std::cos(slope);
+      EXPECT_EQ(ColourAt(picture, (x + 1.2) * kScale, 400 - y * kScale), kBlack) << id << position;
+      EXPECT_EQ(ColourAt(picture, (x + 1.2) * kScale, 400 - (y + 0.1) * kScale), kWhite);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft
