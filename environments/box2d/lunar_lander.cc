@@ -230,6 +230,7 @@ class LunarLander final : public Box2dEnvironment {
     joint.bodyB = leg;
     joint.localAnchorA = Vector(0, 0);
     joint.localAnchorB = Vector(side * kLegAway, kLegDown);
+    joint.referenceAngle = leg->GetAngle();  // as the original's Python module sets it
     joint.enableMotor = true;
     joint.enableLimit = true;
     joint.maxMotorTorque = 40;

@@ -4,11 +4,13 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
-#include <memory>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/check.h"
+#include "environments/box2d/bipedal_walker_rules.h"
 #include "environments/box2d/lunar_lander_rules.h"
 #include "environments/verify/verify_statistics.h"
 
@@ -32,60 +34,53 @@ struct Judgement {
   bool terminal = false;
 };
 
-// An environment's rules, and the heuristic that its original comes with.
-class Rules {
- public:
-  virtual ~Rules() = default;
-  virtual Judgement Judge(const Step& step) const = 0;
-  virtual std::vector<double> Heuristic(std::span<const double> observation) const = 0;
-};
+using Judge = std::function<Judgement(const Step&)>;
 
-class LanderRules final : public Rules {
- public:
-  explicit LanderRules(bool continuous) : continuous_(continuous) {}
+Judgement JudgeLanding(const Step& step, bool continuous) {
+  const auto engines = continuous
+                           ? lunar_lander::ContinuousEngines(step.action.at(0), step.action.at(1))
+                           : lunar_lander::DiscreteEngines(static_cast<int64_t>(step.action.at(0)));
+  const lunar_lander::Situation situation{
+      .x = (step.x - 10) / 10, .crashed = step.crashed, .awake = step.awake};
+  return {.shaping = lunar_lander::Shaping(std::span(step.observation).first<8>()),
+          .reward = lunar_lander::Reward(step.shaping - step.previous_shaping, engines, situation),
+          .terminal = situation.terminal()};
+}
 
-  Judgement Judge(const Step& step) const override {
-    const auto engines =
-        continuous_ ? lunar_lander::ContinuousEngines(step.action.at(0), step.action.at(1))
-                    : lunar_lander::DiscreteEngines(static_cast<int64_t>(step.action.at(0)));
-    const lunar_lander::Situation situation{
-        .x = (step.x - 10) / 10, .crashed = step.crashed, .awake = step.awake};
-    return {
-        .shaping = lunar_lander::Shaping(std::span(step.observation).first<8>()),
-        .reward = lunar_lander::Reward(step.shaping - step.previous_shaping, engines, situation),
-        .terminal = situation.terminal()};
-  }
+Judgement JudgeWalk(const Step& step) {
+  const bipedal_walker::Situation situation{.x = step.x, .crashed = step.crashed};
+  const double gain = step.shaping - step.previous_shaping;
+  return {.shaping = bipedal_walker::Shaping(step.x, step.angle),
+          .reward = bipedal_walker::Reward(gain, step.action, situation),
+          .terminal = situation.terminal()};
+}
 
-  // In float32, as NumPy computes with its scalars.
-  std::vector<double> Heuristic(std::span<const double> observation) const override {
-    std::array<float, 8> s;
-    for (size_t i = 0; i < s.size(); ++i) s[i] = static_cast<float>(observation[i]);
-    const float target = std::clamp(s[0] * 0.5f + s[2], -0.4f, 0.4f);
-    float turn = (target - s[4]) * 0.5f - s[5];
-    float rise = (0.55f * std::abs(s[0]) - s[1]) * 0.5f - s[3] * 0.5f;
-    if (s[6] != 0 || s[7] != 0) {
-      turn = 0;
-      rise = -s[3] * 0.5f;
-    }
-    if (continuous_) {
-      const auto clip = [](float value) { return std::clamp(value, -1.0f, 1.0f); };
-      return {clip(rise * 20 - 1), clip(-turn * 20)};
-    }
-    const double action = rise > std::abs(turn) && rise > 0.05f ? 2
-                          : turn < -0.05f                       ? 3
-                          : turn > 0.05f                        ? 1
-                                                                : 0;
-    return {action};
-  }
-
- private:
-  bool continuous_;
-};
-
-std::unique_ptr<Rules> RulesOf(const EnvironmentSpec& spec) {
+Judge JudgeOf(const EnvironmentSpec& spec) {
+  const bool continuous = spec.action.As<Box>() != nullptr;
   if (spec.id.starts_with("LunarLander"))
-    return std::make_unique<LanderRules>(spec.action.As<Box>() != nullptr);
+    return [=](const Step& step) { return JudgeLanding(step, continuous); };
+  if (spec.id.starts_with("BipedalWalker")) return JudgeWalk;
   throw Error(ErrorCode::kInvalidArgument, spec.id + " does not shape its rewards");
+}
+
+// Of the original lander, in float32, as NumPy computes with its scalars.
+std::vector<double> Heuristic(std::span<const double> observation, bool continuous) {
+  std::array<float, 8> s;
+  for (size_t i = 0; i < s.size(); ++i) s[i] = static_cast<float>(observation[i]);
+  const float target = std::clamp(s[0] * 0.5f + s[2], -0.4f, 0.4f);
+  float turn = (target - s[4]) * 0.5f - s[5];
+  float rise = (0.55f * std::abs(s[0]) - s[1]) * 0.5f - s[3] * 0.5f;
+  if (s[6] != 0 || s[7] != 0) {
+    turn = 0;
+    rise = -s[3] * 0.5f;
+  }
+  if (continuous) {
+    const auto clip = [](float value) { return std::clamp(value, -1.0f, 1.0f); };
+    return {clip(rise * 20 - 1), clip(-turn * 20)};
+  }
+  if (rise > std::abs(turn) && rise > 0.05f) return {2};
+  if (turn < -0.05f) return {3};
+  return {turn > 0.05f ? 1.0 : 0.0};
 }
 
 // The numbers of a JSON list.
@@ -111,18 +106,18 @@ void CheckSpec(const Recording& recording, const EnvironmentSpec& spec, Comparis
                    Numbers(recording.Metadata("max_episode_steps")).at(0), 0);
 }
 
-void CheckSteps(const Recording& recording, const std::string& prefix, const Rules& rules,
+void CheckSteps(const Recording& recording, const std::string& prefix, const Judge& judge,
                 double reward_tolerance, Comparison& comparison) {
   for (int64_t i = 0; i < recording.Rows(prefix + "action"); ++i) {
     const auto number = [&](const char* name) { return recording.Number(prefix + name, i); };
-    const Judgement judgement = rules.Judge({.observation = recording.Row(prefix + "obs", i),
-                                             .action = recording.Row(prefix + "action", i),
-                                             .x = number("pos_x"),
-                                             .angle = number("angle"),
-                                             .previous_shaping = number("prev_shaping"),
-                                             .shaping = number("shaping"),
-                                             .crashed = number("game_over") != 0,
-                                             .awake = number("awake") != 0});
+    const Judgement judgement = judge({.observation = recording.Row(prefix + "obs", i),
+                                       .action = recording.Row(prefix + "action", i),
+                                       .x = number("pos_x"),
+                                       .angle = number("angle"),
+                                       .previous_shaping = number("prev_shaping"),
+                                       .shaping = number("shaping"),
+                                       .crashed = number("game_over") != 0,
+                                       .awake = number("awake") != 0});
     comparison.Check(prefix + "shaping", judgement.shaping, number("shaping"), 1e-4);
     comparison.Check(prefix + "reward", judgement.reward, number("reward"), reward_tolerance);
     comparison.Check(prefix + "terminated", judgement.terminal, number("terminated"), 0);
@@ -173,21 +168,22 @@ void CheckEpisodes(const Recording& recording, const std::string& prefix, const 
 
 void VerifyShapedTraces(Recording& recording, EnvironmentRow& row, Comparison& comparison) {
   const EnvironmentSpec& spec = row.spec();
-  const std::unique_ptr<Rules> rules = RulesOf(spec);
+  const Judge judge = JudgeOf(spec);
   const bool real = spec.action.As<Box>() != nullptr;
   CheckSpec(recording, spec, comparison);
   for (const char* prefix : {"trace.", "heuristic_trace."}) {
     if (recording.Has(std::string(prefix) + "action"))
-      CheckSteps(recording, prefix, *rules, real ? 1e-6 : 0, comparison);
+      CheckSteps(recording, prefix, judge, real ? 1e-6 : 0, comparison);
   }
   CheckEpisodes(recording, "random.", RandomPolicy(spec), true, row, comparison);
   if (!recording.Has("heuristic.return")) return;
+  WEFT_CHECK_EQ(spec.observation.at(0).shape.elements(), 8) << "observation of the heuristic";
   for (int64_t i = 0; i < recording.Rows("heuristic.obs_in"); ++i) {
-    comparison.Check("heuristic.action_out", rules->Heuristic(recording.Row("heuristic.obs_in", i)),
+    comparison.Check("heuristic.action_out", Heuristic(recording.Row("heuristic.obs_in", i), real),
                      recording.Row("heuristic.action_out", i), real ? 1e-6 : 0);
   }
   const Policy heuristic = [&](std::span<const double> observation, void* action) {
-    const std::vector<double> values = rules->Heuristic(observation);
+    const std::vector<double> values = Heuristic(observation, real);
     if (!real) *static_cast<int64_t*>(action) = static_cast<int64_t>(values[0]);
     for (size_t i = 0; real && i < values.size(); ++i)
       static_cast<float*>(action)[i] = static_cast<float>(values[i]);

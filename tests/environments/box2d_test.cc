@@ -9,6 +9,8 @@
 
 #include "base/check.h"
 #include "base/config.h"
+#include "environments/box2d/bipedal_terrain.h"
+#include "environments/box2d/bipedal_walker_rules.h"
 #include "environments/box2d/lunar_lander_rules.h"
 #include "environments/environment_row.h"
 
@@ -164,6 +166,86 @@ TEST(LunarLander, TheContinuousOneIsTheOtherWithAnArgument) {
   EXPECT_EQ(Walk(by_id, 300, 3), Walk(by_argument, 300, 3));
 }
 
+TEST(BipedalWalkerRules, ShapeAndRewardAsWritten) {
+  using bipedal_walker::Reward;
+  EXPECT_DOUBLE_EQ(bipedal_walker::Shaping(6, -0.5), 26 - 2.5);
+  const std::array<double, 4> action{0.5, -1, 0, 3};  // the last is clipped
+  EXPECT_DOUBLE_EQ(Reward(1, action, {.x = 6}), 1 - 0.028 * 2.5);
+  EXPECT_EQ(Reward(1, action, {.x = -0.1}), -100);
+  EXPECT_EQ(Reward(1, action, {.x = 6, .crashed = true}), -100);
+  EXPECT_FALSE((bipedal_walker::Situation{.x = 88.6}).terminal());
+  EXPECT_TRUE((bipedal_walker::Situation{.x = 88.7}).terminal());
+}
+
+// Level at first, then rough; the hardcore one has each kind of obstacle, none of them in the grass
+// at the start.
+TEST(BipedalTerrain, IsRoughAndHasObstaclesWhenHardcore) {
+  using bipedal_walker::kTerrainStart, bipedal_walker::kTerrainStep;
+  bipedal_walker::Terrain terrain;
+  int narrow = 0, wide = 0;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    for (const bool hardcore : {false, true}) {
+      Rng rng(seed, Purpose::kTest);
+      DrawTerrain(hardcore, rng, terrain);
+      for (size_t i = 0; i <= kTerrainStart; ++i)
+        EXPECT_EQ(terrain.ground[i].y, bipedal_walker::kTerrainHeight);
+      EXPECT_NE(terrain.ground[40].y, bipedal_walker::kTerrainHeight);
+      EXPECT_DOUBLE_EQ(terrain.ground.back().x, 199 * kTerrainStep);
+      EXPECT_EQ(terrain.obstacles.empty(), !hardcore);
+      for (const auto& corners : terrain.obstacles) {
+        EXPECT_GE(corners[0].x, kTerrainStart * kTerrainStep - 1e-9);
+        const double width = (corners[1].x - corners[0].x) / kTerrainStep;
+        narrow += width < 1.5 ? 1 : 0;
+        wide += width > 3.5 ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(narrow, 20);  // pits and small stumps
+  EXPECT_GT(wide, 20);    // stairs
+}
+
+// The lidar's first ray points straight down.
+TEST(BipedalWalker, SeesTheGroundBelow) {
+  EnvironmentRow row = Make("BipedalWalker-v3");
+  Rng rng(1, Purpose::kTest);
+  row.Reset(rng);
+  const std::vector<double> observation = row.Observation();
+  // The hull stands a little below 2 legs of 34 / 30 m, of 160 / 30 m that the lidar sees.
+  EXPECT_NEAR(observation[14], 68.0 / 160, 0.03);
+  EXPECT_LT(observation[14], observation[19]);
+  EXPECT_EQ(observation[23], 1);  // nothing in reach nearly straight ahead
+  EXPECT_EQ(observation[8], 1);
+  EXPECT_EQ(observation[13], 1);
+}
+
+TEST(BipedalWalker, KneesAndHipsFollowTheirMotors) {
+  std::array<double, 2> angle{};
+  for (const size_t sign : {0u, 1u}) {
+    EnvironmentRow row = Make("BipedalWalker-v3");
+    Rng rng(1, Purpose::kTest);
+    row.Reset(rng);
+    const float hip = sign == 0 ? -1.0f : 1.0f;
+    const std::array<float, 4> action{hip, 0, 0, 0};
+    for (int t = 0; t < 5; ++t) row.Step({action.data(), DType::kFloat32}, rng);
+    angle[sign] = row.Observation()[4];
+  }
+  EXPECT_LT(angle[0] + 0.1, angle[1]);
+  EXPECT_GT(angle[1], 0.2);
+}
+
+TEST(BipedalWalker, FallsWithoutItsMotors) {
+  EnvironmentRow row = Make("BipedalWalkerHardcore-v3");
+  Rng rng(3, Purpose::kTest);
+  row.Reset(rng);
+  const std::array<float, 4> action{0, 0, 0, 0};
+  int steps = 0;
+  for (; row.type() != StepType::kLast && steps < 1000; ++steps)
+    row.Step({action.data(), DType::kFloat32}, rng);
+  EXPECT_LT(steps, 1000);
+  EXPECT_EQ(row.reward(), -100);
+  EXPECT_EQ(row.discount(), 0);
+}
+
 class Box2d : public testing::TestWithParam<const char*> {};
 
 // In the air and on the ground, where Box2D keeps impulses from one step to the next.
@@ -200,7 +282,9 @@ TEST_P(Box2d, RefusesStatesThatNoEpisodeHas) {
   EXPECT_THROW(row.SetState(std::span(good).first(good.size() - 1)), Error);
   row.SetState(good);
 }
-INSTANTIATE_TEST_SUITE_P(All, Box2d, testing::Values("LunarLander-v3", "LunarLanderContinuous-v3"),
+INSTANTIATE_TEST_SUITE_P(All, Box2d,
+                         testing::Values("BipedalWalker-v3", "BipedalWalkerHardcore-v3",
+                                         "LunarLander-v3", "LunarLanderContinuous-v3"),
                          [](const auto& parameter) {
                            std::string name = parameter.param;
                            std::erase(name, '-');

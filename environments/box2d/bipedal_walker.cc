@@ -1,0 +1,279 @@
+// BipedalWalker-v3 and BipedalWalkerHardcore-v3: walk on two legs with four motors over rough
+// ground seen by a lidar, as Gymnasium 1.4's box2d/bipedal_walker.py. Box2D's version differs (2.4
+// here, 2.3 there), so episodes agree in distribution, not number by number. Clouds are left out.
+#include <algorithm>
+#include <array>
+#include <box2d/box2d.h>
+#include <cmath>
+#include <memory>
+#include <numbers>
+#include <optional>
+#include <utility>
+
+#include "environments/box2d/bipedal_terrain.h"
+#include "environments/box2d/bipedal_walker_rules.h"
+#include "environments/box2d/box2d_environment.h"
+#include "environments/box2d/fast_joint.h"
+#include "environments/box2d/ground_contacts.h"
+#include "environments/register_environment.h"
+
+namespace weft {
+namespace {
+
+using bipedal_walker::kScale;
+
+constexpr double kStepsPerSecond = 50;
+constexpr int kVelocityIterations = 6 * 30, kPositionIterations = 2 * 30;
+constexpr double kHipSpeed = 4, kKneeSpeed = 6;  // rad/s at most
+constexpr double kLidarRange = 160 / kScale;
+constexpr size_t kRays = 10;
+constexpr double kInitialForce = 5;  // N, the bound
+constexpr std::pair<double, double> kHull[] = {
+    {-30, 9}, {6, 9}, {34, 1}, {34, -8}, {-30, -8}};  // pixels
+constexpr double kLegDown = -8 / kScale;              // of the hips below the hull's centre
+constexpr double kLegWidth = 8 / kScale, kLegHeight = 34 / kScale;
+constexpr double kWidth = 600 / kScale, kHeight = 400 / kScale;  // m, of the view
+constexpr double kGroundFriction = 2.5;
+constexpr uint16_t kGround = 0x0001, kRobot = 0x0020;
+
+b2Vec2 Vector(double x, double y) {
+  return {static_cast<float>(x), static_cast<float>(y)};
+}
+
+// How far along a ray the nearest ground is, as a share of its length; 1 when there is none.
+class Ray final : public b2RayCastCallback {
+ public:
+  float ReportFixture(b2Fixture* fixture, const b2Vec2&, const b2Vec2&, float share) override {
+    if ((fixture->GetFilterData().categoryBits & kGround) == 0) return -1;
+    nearest_ = share;
+    return share;
+  }
+  float nearest() const { return nearest_; }
+
+ private:
+  float nearest_ = 1;
+};
+
+class BipedalWalker final : public Box2dEnvironment {
+ public:
+  static constexpr double kStepNanoseconds = 25000;
+
+  struct Arguments : Config {
+    Arguments(const char* environment_id, bool obstacles, int64_t steps)
+        : id(environment_id), time_limit(steps), hardcore(obstacles) {}
+    void Fields(FieldVisitor& v) override {
+      v.Field("hardcore", hardcore, "with stumps, stairs and pits");
+    }
+
+    const char* id;
+    int64_t time_limit;
+    bool hardcore;
+  };
+
+  explicit BipedalWalker(const Arguments& arguments)
+      : Box2dEnvironment(MakeSpec(arguments), kJoints),
+        hardcore_(arguments.hardcore),
+        simulation_(std::make_unique<Simulation>()) {}
+
+ protected:
+  void Begin(Rng& rng) override {
+    simulation_->contacts.Clear();
+    b2World& world = simulation_->world.emplace(b2Vec2(0, -10));
+    world.SetContactListener(&simulation_->contacts);
+    bipedal_walker::DrawTerrain(hardcore_, rng, simulation_->terrain);
+    MakeGround(world);
+    MakeHull(world);
+    bodies_[0]->ApplyForceToCenter(Vector(rng.Uniform(-kInitialForce, kInitialForce), 0), true);
+    MakeLeg(world, 0, -1);
+    MakeLeg(world, 1, 1);
+    Play(std::array<double, kJoints>{});
+  }
+
+  // Torques of hip and knee of the first leg, then of the second, as shares of the largest.
+  void Record(ActionRow action, Rng&, std::span<double> record) override {
+    for (size_t i = 0; i < kJoints; ++i)
+      record[i] = std::clamp(action.real(static_cast<int64_t>(i)), -1.0, 1.0);
+  }
+
+  Outcome Play(std::span<const double> record) override {
+    for (size_t i = 0; i < kJoints; ++i) {
+      const double direction = record[i] > 0 ? 1 : record[i] < 0 ? -1 : 0;
+      joints_[i]->SetMotorSpeed(static_cast<float>(Speed(i) * direction));
+      joints_[i]->SetMaxMotorTorque(
+          static_cast<float>(bipedal_walker::kMotorTorque * std::abs(record[i])));
+    }
+    // In Box2D 2.3 setting a motor wakes its bodies, in 2.4 changing it.
+    for (b2Body* body : bodies_) body->SetAwake(true);
+    simulation_->world->Step(static_cast<float>(1 / kStepsPerSecond), kVelocityIterations,
+                             kPositionIterations);
+    Look();
+    const double x = bodies_[0]->GetPosition().x;
+    const double shaping = bipedal_walker::Shaping(x, bodies_[0]->GetAngle());
+    const double gain = shaping - std::exchange(shaping_, shaping);
+    const bipedal_walker::Situation situation{.x = x, .crashed = simulation_->contacts.crashed()};
+    return {bipedal_walker::Reward(gain, record, situation), situation.terminal()};
+  }
+
+ private:
+  static constexpr size_t kJoints = 4;
+
+  // The world and what it points to, at a fixed place.
+  struct Simulation {
+    GroundContacts contacts;
+    std::optional<b2World> world;
+    bipedal_walker::Terrain terrain;
+  };
+
+  static double Speed(size_t joint) { return joint % 2 == 0 ? kHipSpeed : kKneeSpeed; }
+
+  static EnvironmentSpec MakeSpec(const Arguments& arguments) {
+    constexpr double kPi = std::numbers::pi;
+    std::vector<double> low{-kPi, -5, -5, -5}, high{kPi, 5, 5, 5};
+    for (size_t leg = 0; leg < GroundContacts::kFeet; ++leg) {
+      low.insert(low.end(), {-kPi, -5, -kPi, -5, 0});
+      high.insert(high.end(), {kPi, 5, kPi, 5, 5});
+    }
+    low.insert(low.end(), kRays, -1);
+    high.insert(high.end(), kRays, 1);
+    return {.id = arguments.id,
+            .observation = {{.name = "observation", .shape = {24}, .low = low, .high = high}},
+            .action = Box{.low = {-1, -1, -1, -1}, .high = {1, 1, 1, 1}},
+            .time_limit = arguments.time_limit,
+            .reward_threshold = 300};
+  }
+
+  // The original makes a body of every edge and obstacle; those of one body collide no differently.
+  void MakeGround(b2World& world) {
+    const b2BodyDef definition;
+    b2Body* ground = world.CreateBody(&definition);
+    b2FixtureDef fixture;
+    fixture.friction = static_cast<float>(kGroundFriction);
+    b2PolygonShape polygon;
+    fixture.shape = &polygon;
+    for (const auto& obstacle : simulation_->terrain.obstacles) {
+      std::array<b2Vec2, 4> corners;
+      for (size_t i = 0; i < corners.size(); ++i) corners[i] = Vector(obstacle[i].x, obstacle[i].y);
+      polygon.Set(corners.data(), static_cast<int32>(corners.size()));
+      ground->CreateFixture(&fixture);
+    }
+    b2EdgeShape edge;
+    fixture.shape = &edge;
+    const auto& points = simulation_->terrain.ground;
+    for (size_t i = 0; i + 1 < points.size(); ++i) {
+      edge.SetTwoSided(Vector(points[i].x, points[i].y), Vector(points[i + 1].x, points[i + 1].y));
+      ground->CreateFixture(&fixture);
+    }
+  }
+
+  static b2Body* MakePart(b2World& world, const b2Vec2& position, double angle,
+                          const b2PolygonShape& shape, float density, float friction) {
+    b2BodyDef definition;
+    definition.type = b2_dynamicBody;
+    definition.position = position;
+    definition.angle = static_cast<float>(angle);
+    b2Body* body = world.CreateBody(&definition);
+    b2FixtureDef fixture;
+    fixture.shape = &shape;
+    fixture.density = density;
+    fixture.friction = friction;
+    fixture.filter.categoryBits = kRobot;
+    fixture.filter.maskBits = kGround;
+    body->CreateFixture(&fixture);
+    return body;
+  }
+
+  static constexpr double kStartX =
+      bipedal_walker::kTerrainStep * bipedal_walker::kTerrainStart / 2;
+  static constexpr double kStartY = bipedal_walker::kTerrainHeight + 2 * kLegHeight;
+
+  void MakeHull(b2World& world) {
+    std::array<b2Vec2, std::size(kHull)> corners;
+    for (size_t i = 0; i < corners.size(); ++i)
+      corners[i] = Vector(kHull[i].first / kScale, kHull[i].second / kScale);
+    b2PolygonShape shape;
+    shape.Set(corners.data(), static_cast<int32>(corners.size()));
+    bodies_[0] = MakePart(world, Vector(kStartX, kStartY), 0, shape, 5, 0.1f);
+    GroundContacts::NameHull(*bodies_[0]);
+  }
+
+  // side: -1 for the first leg, 1 for the second, which start tilted to either side.
+  void MakeLeg(b2World& world, size_t leg, double side) {
+    constexpr float kFriction = 0.2f;  // Box2D's default
+    b2PolygonShape shape;
+    shape.SetAsBox(static_cast<float>(kLegWidth / 2), static_cast<float>(kLegHeight / 2));
+    b2Body* upper = MakePart(world, Vector(kStartX, kStartY - kLegHeight / 2 - kLegDown),
+                             side * 0.05, shape, 1, kFriction);
+    joints_[2 * leg] = MakeJoint(world, *bodies_[0], *upper, kLegDown, side, -0.8, 1.1);
+    shape.SetAsBox(static_cast<float>(0.8 * kLegWidth / 2), static_cast<float>(kLegHeight / 2));
+    b2Body* lower = MakePart(world, Vector(kStartX, kStartY - kLegHeight * 3 / 2 - kLegDown),
+                             side * 0.05, shape, 1, kFriction);
+    joints_[2 * leg + 1] = MakeJoint(world, *upper, *lower, -kLegHeight / 2, 1, -1.6, -0.1);
+    GroundContacts::NameFoot(*lower, leg);
+    bodies_[2 * leg + 1] = upper;
+    bodies_[2 * leg + 2] = lower;
+  }
+
+  static b2RevoluteJoint* MakeJoint(b2World& world, b2Body& above, b2Body& below, double down,
+                                    double speed, double lower, double upper) {
+    b2RevoluteJointDef joint;
+    joint.bodyA = &above;
+    joint.bodyB = &below;
+    joint.localAnchorA = Vector(0, down);
+    joint.localAnchorB = Vector(0, kLegHeight / 2);
+    // As the original's Python module sets it.
+    joint.referenceAngle = below.GetAngle() - above.GetAngle();
+    joint.enableMotor = true;
+    joint.enableLimit = true;
+    joint.maxMotorTorque = static_cast<float>(bipedal_walker::kMotorTorque);
+    joint.motorSpeed = static_cast<float>(speed);
+    joint.lowerAngle = static_cast<float>(lower);
+    joint.upperAngle = static_cast<float>(upper);
+    return CreateFastJoint(world, joint);
+  }
+
+  // Writes the observation.
+  void Look() {
+    const b2Body& hull = *bodies_[0];
+    const b2Vec2 velocity = hull.GetLinearVelocity();
+    float* out = observation_.data();
+    const auto write = [&](double value) { *out++ = static_cast<float>(value); };
+    write(hull.GetAngle());
+    write(2.0 * hull.GetAngularVelocity() / kStepsPerSecond);
+    write(0.3 * velocity.x * kWidth / kStepsPerSecond);
+    write(0.3 * velocity.y * kHeight / kStepsPerSecond);
+    for (size_t leg = 0; leg < GroundContacts::kFeet; ++leg) {
+      const b2RevoluteJoint &hip = *joints_[2 * leg], &knee = *joints_[2 * leg + 1];
+      write(hip.GetJointAngle());
+      write(hip.GetJointSpeed() / kHipSpeed);
+      write(knee.GetJointAngle() + 1.0);
+      write(knee.GetJointSpeed() / kKneeSpeed);
+      write(simulation_->contacts.down(leg) ? 1 : 0);
+    }
+    const b2Vec2 position = hull.GetPosition();
+    for (size_t i = 0; i < kRays; ++i) {
+      const double angle = 1.5 * static_cast<double>(i) / kRays;  // from straight down, rad
+      Ray ray;
+      simulation_->world->RayCast(&ray, position,
+                                  Vector(position.x + std::sin(angle) * kLidarRange,
+                                         position.y - std::cos(angle) * kLidarRange));
+      write(ray.nearest());
+    }
+  }
+
+  const bool hardcore_;
+  std::unique_ptr<Simulation> simulation_;
+  // The world's: hull, then upper and lower part of each leg; hip and knee of each leg.
+  std::array<b2Body*, kJoints + 1> bodies_{};
+  std::array<b2RevoluteJoint*, kJoints> joints_{};
+  double shaping_ = 0;  // after the last step
+};
+
+WEFT_REGISTER_ENVIRONMENT(BipedalWalker, "BipedalWalker-v3",
+                          "walk on two legs over rough ground: 24 numbers, 4 real actions",
+                          "BipedalWalker-v3", false, 1600)
+WEFT_REGISTER_ENVIRONMENT(BipedalWalker, "BipedalWalkerHardcore-v3",
+                          "the same with stumps, stairs and pits: 24 numbers, 4 real actions",
+                          "BipedalWalkerHardcore-v3", true, 2000)
+
+}  // namespace
+}  // namespace weft
