@@ -18,6 +18,16 @@ weft_require(cppzmq cppzmq-dev)
 weft_require(box2d libbox2d-dev 2.4)
 weft_require(GIF libgif-dev)
 weft_require(PNG libpng-dev)
+weft_require(PkgConfig pkg-config)
+macro(weft_require_module name module package)
+  pkg_check_modules(${name} QUIET IMPORTED_TARGET ${module})
+  if(NOT ${name}_FOUND)
+    message(FATAL_ERROR "weft needs ${module}: install the Debian package ${package}, or run ./weft once, "
+                        "which installs everything")
+  endif()
+endmacro()
+weft_require_module(pcre2 libpcre2-8 libpcre2-dev)
+weft_require_module(utf8proc libutf8proc libutf8proc-dev)
 
 # Fetched by the launcher into the cache folder that checkouts share (pinned in cmake/wheels.txt). Found here, so that
 # every folder sees the target; environments/ says what is left out without it.

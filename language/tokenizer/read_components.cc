@@ -1,0 +1,312 @@
+// Normaliser, pre-tokenizer, post-processor and decoder of a tokenizer.json. Whatever is not known
+// here is refused by name.
+#include <algorithm>
+#include <functional>
+
+#include "language/tokenizer/json_fields.h"
+#include "language/tokenizer/marker.h"
+#include "language/tokenizer/tokenizer_parts.h"
+#include "language/unicode.h"
+
+namespace weft {
+namespace {
+
+constexpr size_t kMaxSteps = 64;  // of one chain
+
+// Calls read(fields, type) for a component, or for each of a Sequence of them, which may nest.
+void ForEachStep(const JsonFields& fields, std::string_view list, size_t& steps,
+                 const std::function<void(const JsonFields&, const std::string&)>& read) {
+  const std::string type = fields.String("type");
+  if (type != "Sequence") {
+    if (++steps > kMaxSteps) fields.Fail("is one of more than 64 steps");
+    return read(fields, type);
+  }
+  const JsonValue& items = fields.Need(list);
+  if (!items.IsArray()) fields.Fail(list, "must be an array");
+  size_t index = 0;
+  for (const JsonValue& item : items.Items()) {
+    const std::string key = std::string(list) + "[" + std::to_string(index++) + "]";
+    ForEachStep(JsonFields(item, fields.PlaceOf(key)), list, steps, read);
+  }
+}
+
+void ForEachStep(const JsonFields& root, std::string_view key, std::string_view list,
+                 const std::function<void(const JsonFields&, const std::string&)>& read) {
+  const JsonValue* component = root.Find(key);
+  size_t steps = 0;
+  if (component) ForEachStep(JsonFields(*component, root.PlaceOf(key)), list, steps, read);
+}
+
+[[noreturn]] void Unsupported(const JsonFields& fields, const std::string& type) {
+  fields.Fail("type", "\"" + type.substr(0, 100) + "\" is not supported");
+}
+
+std::shared_ptr<const Regex> MakeRegex(const JsonFields& fields, const std::string& text) {
+  try {
+    return std::make_shared<const Regex>(text);
+  } catch (Error& error) {
+    error.AddContext(fields.PlaceOf("pattern"));
+    throw;
+  }
+}
+
+Pattern ReadPattern(const JsonFields& fields) {
+  const JsonFields pattern(fields.Need("pattern"), fields.PlaceOf("pattern"));
+  if (pattern.Find("String")) return {pattern.String("String"), nullptr};
+  const std::string text = pattern.String("Regex");
+  return {text, MakeRegex(fields, text)};
+}
+
+SplitBehaviour ReadBehaviour(const JsonFields& fields, const std::string& fallback) {
+  const std::string name = fields.String("behavior", fallback);
+  if (name == "Isolated") return SplitBehaviour::kIsolated;
+  if (name == "Removed") return SplitBehaviour::kRemoved;
+  if (name == "MergedWithPrevious") return SplitBehaviour::kMergedWithPrevious;
+  if (name == "MergedWithNext") return SplitBehaviour::kMergedWithNext;
+  if (name == "Contiguous") return SplitBehaviour::kContiguous;
+  fields.Fail("behavior", "\"" + name + "\" is not supported");
+}
+
+// A member that is one code point.
+std::string ReadCodePoint(const JsonFields& fields, std::string_view key, std::string fallback) {
+  std::string text = fields.String(key, std::move(fallback));
+  if (CountCodePoints(text) != 1) fields.Fail(key, "must be one character");
+  return text;
+}
+
+PrependScheme ReadPrepend(const JsonFields& fields) {
+  const bool old = fields.Bool("add_prefix_space", true);
+  const std::string name = fields.String("prepend_scheme", old ? "always" : "never");
+  if (name == "always") return PrependScheme::kAlways;
+  if (name == "first") return PrependScheme::kFirst;
+  if (name == "never") return PrependScheme::kNever;
+  fields.Fail("prepend_scheme", "\"" + name + "\" is not supported");
+}
+
+NormaliserStep ReadNormaliser(const JsonFields& fields, const std::string& type) {
+  using Kind = NormaliserStep::Kind;
+  NormaliserStep step;
+  if (type == "NFC") {
+    step.kind = Kind::kNfc;
+  } else if (type == "NFD") {
+    step.kind = Kind::kNfd;
+  } else if (type == "NFKC") {
+    step.kind = Kind::kNfkc;
+  } else if (type == "NFKD") {
+    step.kind = Kind::kNfkd;
+  } else if (type == "Lowercase") {
+    step.kind = Kind::kLowercase;
+  } else if (type == "StripAccents") {
+    step.kind = Kind::kStripAccents;
+  } else if (type == "Strip") {
+    step.kind = Kind::kStrip;
+    step.left = fields.Bool("strip_left", true);
+    step.right = fields.Bool("strip_right", true);
+  } else if (type == "Prepend") {
+    step.kind = Kind::kPrepend;
+    step.content = fields.String("prepend");
+  } else if (type == "Replace") {
+    step.kind = Kind::kReplace;
+    step.pattern = ReadPattern(fields);
+    step.content = fields.String("content");
+  } else if (type == "BertNormalizer") {
+    step.kind = Kind::kBert;
+    step.clean_text = fields.Bool("clean_text", true);
+    step.chinese = fields.Bool("handle_chinese_chars", true);
+    step.lowercase = fields.Bool("lowercase", true);
+    step.strip_accents = fields.Bool("strip_accents", step.lowercase);
+  } else {
+    Unsupported(fields, type);
+  }
+  return step;
+}
+
+// \w+|[^\w\s]+ of the Rust library, whose \w has marks too.
+constexpr std::string_view kWhitespacePattern =
+    R"([\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{200C}\x{200D}]+|)"
+    R"([^\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{200C}\x{200D}\s]+)";
+
+void ReadPreTokenizer(const JsonFields& fields, const std::string& type, TokenizerParts& parts) {
+  using Kind = PreTokenizerStep::Kind;
+  if (parts.byte_level) fields.Fail("stands behind ByteLevel, which has to be the last");
+  PreTokenizerStep step;
+  if (type == "ByteLevel") {
+    if (fields.Bool("add_prefix_space", true)) {
+      step.kind = Kind::kPrefixSpace;
+      parts.pre_tokenizers.push_back(step);
+    }
+    parts.byte_level = true;
+    if (!fields.Bool("use_regex", true)) return;
+    step.kind = Kind::kKnown;
+    step.known = KnownPattern::kGpt2;
+  } else if (type == "Split") {
+    step.behaviour = ReadBehaviour(fields, "Isolated");
+    step.invert = fields.Bool("invert", false);
+    step.kind = Kind::kPattern;
+    const JsonFields pattern(fields.Need("pattern"), fields.PlaceOf("pattern"));
+    const auto known = FindKnownPattern(pattern.String("Regex", ""));
+    // Known patterns match everything, so what is kept is the same in either of two behaviours.
+    const bool all = step.behaviour == SplitBehaviour::kIsolated && !step.invert;
+    const bool inverted = step.behaviour == SplitBehaviour::kRemoved && step.invert;
+    if (known && (all || inverted)) {
+      step.kind = Kind::kKnown;
+      step.known = *known;
+    } else {
+      step.pattern = ReadPattern(fields);
+    }
+  } else if (type == "Digits") {
+    step.kind = Kind::kDigits;
+    step.individual = fields.Bool("individual_digits", false);
+  } else if (type == "Punctuation") {
+    step.kind = Kind::kPunctuation;
+    step.behaviour = ReadBehaviour(fields, "Isolated");
+  } else if (type == "Whitespace") {
+    step.kind = Kind::kPattern;
+    step.behaviour = SplitBehaviour::kRemoved;
+    step.invert = true;
+    step.pattern = {"", MakeRegex(fields, std::string(kWhitespacePattern))};
+  } else if (type == "WhitespaceSplit") {
+    step.kind = Kind::kWhitespaceSplit;
+  } else if (type == "BertPreTokenizer") {
+    step.kind = Kind::kBert;
+  } else if (type == "CharDelimiterSplit") {
+    step.kind = Kind::kPattern;
+    step.behaviour = SplitBehaviour::kRemoved;
+    step.pattern = {ReadCodePoint(fields, "delimiter", ""), nullptr};
+  } else if (type == "Metaspace") {
+    step.kind = Kind::kMetaspace;
+    step.content = ReadCodePoint(fields, "replacement", std::string(kSpaceMarker));
+    step.prepend = ReadPrepend(fields);
+    step.cut = fields.Bool("split", true);
+  } else {
+    Unsupported(fields, type);
+  }
+  parts.pre_tokenizers.push_back(std::move(step));
+}
+
+// The ids that special_tokens of a TemplateProcessing gives a name.
+std::vector<int32_t> ReadTemplateIds(const JsonFields& fields, const std::string& name) {
+  const JsonFields names(fields.Need("special_tokens"), fields.PlaceOf("special_tokens"));
+  const JsonFields entry(names.Need(name), names.PlaceOf(name));
+  const JsonValue& ids = entry.Need("ids");
+  std::vector<int32_t> out;
+  for (const JsonValue& id : ids.IsArray() ? ids.Items() : std::span<const JsonValue>()) {
+    int64_t value = -1;
+    if (!id.GetInteger(value) || value < 0 || value > INT32_MAX) break;
+    out.push_back(static_cast<int32_t>(value));
+  }
+  if (!ids.IsArray() || out.empty() || out.size() != ids.Items().size()) {
+    entry.Fail("ids", "must be an array of ids");
+  }
+  return out;
+}
+
+void ReadTemplate(const JsonFields& fields, PostProcessor& post) {
+  const JsonValue& single = fields.Need("single");
+  if (!single.IsArray()) fields.Fail("single", "must be an array");
+  std::vector<int32_t> before, behind;
+  int texts = 0;
+  for (const JsonValue& item : single.Items()) {
+    const JsonFields piece(item, fields.PlaceOf("single"));
+    if (const JsonValue* token = piece.Find("SpecialToken")) {
+      const JsonFields special(*token, piece.PlaceOf("SpecialToken"));
+      const auto ids = ReadTemplateIds(fields, special.String("id"));
+      auto& side = texts == 0 ? before : behind;
+      side.insert(side.end(), ids.begin(), ids.end());
+    } else {
+      const JsonFields text(piece.Need("Sequence"), piece.PlaceOf("Sequence"));
+      if (text.String("id") != "A") piece.Fail("may hold the text A only");
+      ++texts;
+    }
+  }
+  if (texts != 1) fields.Fail("single", "must hold the text A once");
+  post.prefix.insert(post.prefix.begin(), before.begin(), before.end());
+  post.suffix.insert(post.suffix.end(), behind.begin(), behind.end());
+}
+
+// ["<s>", 0]
+int32_t ReadTokenPair(const JsonFields& fields, std::string_view key) {
+  const JsonValue& pair = fields.Need(key);
+  int64_t id = -1;
+  const bool holds = pair.IsArray() && pair.Items().size() == 2 && pair.Items()[1].GetInteger(id);
+  if (!holds || id < 0 || id > INT32_MAX) fields.Fail(key, "must be a token and its id");
+  return static_cast<int32_t>(id);
+}
+
+void ReadPostProcessor(const JsonFields& fields, const std::string& type, PostProcessor& post) {
+  if (type == "TemplateProcessing") {
+    ReadTemplate(fields, post);
+  } else if (type == "ByteLevel") {
+    post.trim_offsets |= fields.Bool("trim_offsets", true);
+    post.keep_first_space = fields.Bool("add_prefix_space", true);
+  } else if (type == "BertProcessing" || type == "RobertaProcessing") {
+    post.prefix.insert(post.prefix.begin(), ReadTokenPair(fields, "cls"));
+    post.suffix.push_back(ReadTokenPair(fields, "sep"));
+    if (type == "RobertaProcessing") {
+      post.trim_offsets |= fields.Bool("trim_offsets", true);
+      post.keep_first_space = fields.Bool("add_prefix_space", true);
+    }
+  } else {
+    Unsupported(fields, type);
+  }
+}
+
+DecoderStep ReadDecoder(const JsonFields& fields, const std::string& type, bool fused) {
+  using Kind = DecoderStep::Kind;
+  DecoderStep step;
+  step.fused = fused;
+  if (type == "ByteLevel") {
+    step.kind = Kind::kByteLevel;
+  } else if (type == "ByteFallback") {
+    step.kind = Kind::kByteFallback;
+  } else if (type == "Fuse") {
+    step.kind = Kind::kFuse;
+  } else if (type == "Strip") {
+    step.kind = Kind::kStrip;
+    step.content = ReadCodePoint(fields, "content", " ");
+    step.start = fields.Integer("start", INT32_MAX, 0);
+    step.stop = fields.Integer("stop", INT32_MAX, 0);
+  } else if (type == "Replace") {
+    step.kind = Kind::kReplace;
+    step.pattern = ReadPattern(fields);
+    step.content = fields.String("content");
+  } else if (type == "Metaspace") {
+    step.kind = Kind::kMetaspace;
+    step.content = ReadCodePoint(fields, "replacement", std::string(kSpaceMarker));
+    step.drop_first = ReadPrepend(fields) != PrependScheme::kNever;
+  } else if (type == "WordPiece") {
+    step.kind = Kind::kWordPiece;
+    step.content = fields.String("prefix", "##");
+    step.cleanup = fields.Bool("cleanup", true);
+  } else if (type == "BPEDecoder") {
+    step.kind = Kind::kBpeSuffix;
+    step.content = fields.String("suffix", "</w>");
+  } else {
+    Unsupported(fields, type);
+  }
+  const bool whole = step.kind == Kind::kStrip || step.kind == Kind::kFuse;
+  if (fused && !whole) fields.Fail("stands behind Fuse, where only Strip may");
+  return step;
+}
+
+}  // namespace
+
+void ReadComponents(const JsonValue& document, const std::string& file, TokenizerParts& parts) {
+  const JsonFields root(document, file + ":");
+  ForEachStep(root, "normalizer", "normalizers", [&](const auto& fields, const auto& type) {
+    parts.normalisers.push_back(ReadNormaliser(fields, type));
+  });
+  ForEachStep(root, "pre_tokenizer", "pretokenizers",
+              [&](const auto& fields, const auto& type) { ReadPreTokenizer(fields, type, parts); });
+  ForEachStep(root, "post_processor", "processors", [&](const auto& fields, const auto& type) {
+    ReadPostProcessor(fields, type, parts.post);
+  });
+  bool fused = false;
+  ForEachStep(root, "decoder", "decoders", [&](const auto& fields, const auto& type) {
+    parts.decoders.push_back(ReadDecoder(fields, type, fused));
+    fused |= type == "Fuse";
+  });
+  if (!root.Find("decoder")) parts.decoders.push_back({});
+}
+
+}  // namespace weft
