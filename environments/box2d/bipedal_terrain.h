@@ -7,16 +7,14 @@
 
 #include "base/random.h"
 #include "environments/box2d/bipedal_walker_rules.h"
+#include "environments/drawing/rasteriser.h"
 
 namespace weft::bipedal_walker {
 
 inline constexpr double kTerrainHeight = 400 / kScale / 4;  // m, of the level start
 inline constexpr int kTerrainStart = 20;                    // level steps
 
-struct Point {
-  double x, y;  // m
-};
-
+// In m.
 struct Terrain {
   std::array<Point, kTerrainLength> ground;     // from left to right, joined by edges
   std::vector<std::array<Point, 4>> obstacles;  // quadrilaterals

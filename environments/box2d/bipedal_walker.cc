@@ -9,12 +9,15 @@
 #include <numbers>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "environments/box2d/bipedal_terrain.h"
 #include "environments/box2d/bipedal_walker_rules.h"
 #include "environments/box2d/box2d_environment.h"
+#include "environments/box2d/draw_body.h"
 #include "environments/box2d/fast_joint.h"
 #include "environments/box2d/ground_contacts.h"
+#include "environments/drawing/canvas.h"
 #include "environments/register_environment.h"
 
 namespace weft {
@@ -34,6 +37,7 @@ constexpr double kLegDown = -8 / kScale;              // of the hips below the h
 constexpr double kLegWidth = 8 / kScale, kLegHeight = 34 / kScale;
 constexpr double kWidth = 600 / kScale, kHeight = 400 / kScale;  // m, of the view
 constexpr double kGroundFriction = 2.5;
+constexpr double kPixel = 1 / kScale;
 constexpr uint16_t kGround = 0x0001, kRobot = 0x0020;
 
 b2Vec2 Vector(double x, double y) {
@@ -74,6 +78,37 @@ class BipedalWalker final : public Box2dEnvironment {
       : Box2dEnvironment(MakeSpec(arguments), kJoints),
         hardcore_(arguments.hardcore),
         simulation_(std::make_unique<Simulation>()) {}
+
+  // In the colours of the original, which follows the hull and shows one ray of the lidar in turn,
+  // all of them here.
+  void Render(Canvas& canvas) const override {
+    const b2Body* hull = bodies_[0];
+    const b2Vec2 eye = hull == nullptr ? b2Vec2(0, 0) : hull->GetPosition();
+    const double left = eye.x - kWidth / 5;
+    canvas.Open(left, left + kWidth, 0, kHeight, {215, 215, 255});
+    DrawGround(left, canvas);
+    if (hull == nullptr) return;
+    for (size_t i = 0; i < kRays; ++i) {
+      const b2Vec2 end = RayEnd(eye, i);
+      const double share = observation_[observation_.size() - kRays + i];
+      canvas.Line({eye.x, eye.y},
+                  {eye.x + share * (end.x - eye.x), eye.y + share * (end.y - eye.y)}, kPixel,
+                  {255, 0, 0, 0.4});
+    }
+    for (size_t part = 1; part < bodies_.size(); ++part) {
+      const auto shade = [&](int value) {
+        return static_cast<uint8_t>(part < 3 ? value + 25 : value - 25);
+      };
+      DrawBody(*bodies_[part], {shade(153), shade(76), shade(127)},
+               {shade(102), shade(51), shade(76)}, kPixel, canvas);
+    }
+    DrawBody(*hull, {127, 51, 229}, {76, 76, 127}, kPixel, canvas);
+    const double x = bipedal_walker::kTerrainStep * 3, bottom = bipedal_walker::kTerrainHeight,
+                 top = bottom + 50 * kPixel;
+    canvas.Line({x, bottom}, {x, top}, kPixel, kBlack);
+    canvas.Polygon({{x, top}, {x, top - 10 * kPixel}, {x + 25 * kPixel, top - 5 * kPixel}},
+                   {230, 51, 0});
+  }
 
  protected:
   void Begin(Rng& rng) override {
@@ -139,7 +174,8 @@ class BipedalWalker final : public Box2dEnvironment {
             .observation = {{.name = "observation", .shape = {24}, .low = low, .high = high}},
             .action = Box{.low = {-1, -1, -1, -1}, .high = {1, 1, 1, 1}},
             .time_limit = arguments.time_limit,
-            .reward_threshold = 300};
+            .reward_threshold = 300,
+            .appearance = {.width = 600, .height = 400, .frames_per_second = kStepsPerSecond}};
   }
 
   // The original makes a body of every edge and obstacle; those of one body collide no differently.
@@ -251,12 +287,32 @@ class BipedalWalker final : public Box2dEnvironment {
     }
     const b2Vec2 position = hull.GetPosition();
     for (size_t i = 0; i < kRays; ++i) {
-      const double angle = 1.5 * static_cast<double>(i) / kRays;  // from straight down, rad
       Ray ray;
-      simulation_->world->RayCast(&ray, position,
-                                  Vector(position.x + std::sin(angle) * kLidarRange,
-                                         position.y - std::cos(angle) * kLidarRange));
+      simulation_->world->RayCast(&ray, position, RayEnd(position, i));
       write(ray.nearest());
+    }
+  }
+
+  // Of the lidar's ray i: the first points straight down, the last nearly ahead.
+  static b2Vec2 RayEnd(const b2Vec2& eye, size_t i) {
+    const double angle = 1.5 * static_cast<double>(i) / kRays;
+    return Vector(eye.x + std::sin(angle) * kLidarRange, eye.y - std::cos(angle) * kLidarRange);
+  }
+
+  void DrawGround(double left, Canvas& canvas) const {
+    const auto& [ground, obstacles] = simulation_->terrain;
+    std::vector<Point> area(ground.begin(), ground.end());
+    area.insert(area.end(), {{ground.back().x, 0}, {0, 0}});
+    canvas.Polygon(area, {102, 153, 76});
+    for (size_t i = 0; i + 1 < ground.size(); ++i) {
+      if (ground[i + 1].x < left || ground[i].x > left + kWidth) continue;
+      canvas.Line(ground[i], ground[i + 1], kPixel,
+                  {76, static_cast<uint8_t>(i % 2 == 0 ? 255 : 204), 76});
+    }
+    for (const auto& corners : obstacles) {
+      canvas.Polygon(corners, kWhite);
+      canvas.Polyline(corners, kPixel, {153, 153, 153});
+      canvas.Line(corners.back(), corners.front(), kPixel, {153, 153, 153});
     }
   }
 

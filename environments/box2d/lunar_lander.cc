@@ -11,9 +11,11 @@
 #include <utility>
 
 #include "environments/box2d/box2d_environment.h"
+#include "environments/box2d/draw_body.h"
 #include "environments/box2d/fast_joint.h"
 #include "environments/box2d/ground_contacts.h"
 #include "environments/box2d/lunar_lander_rules.h"
+#include "environments/drawing/canvas.h"
 #include "environments/register_environment.h"
 
 namespace weft {
@@ -24,6 +26,7 @@ using lunar_lander::Engines;
 constexpr double kStepsPerSecond = 50;
 constexpr int kVelocityIterations = 6 * 30, kPositionIterations = 2 * 30;
 constexpr double kScale = 30;  // pixels per metre: lengths are given in pixels
+constexpr double kPixel = 1 / kScale;
 constexpr double kWidth = 600 / kScale, kHeight = 400 / kScale;  // m, of the view
 constexpr double kPadHeight = kHeight / 4;
 constexpr double kMainPower = 13, kSidePower = 0.6;
@@ -85,6 +88,26 @@ class LunarLander final : public Box2dEnvironment {
         wind_power_(arguments.wind_power),
         turbulence_power_(arguments.turbulence_power),
         simulation_(std::make_unique<Simulation>()) {}
+
+  // In the colours of the original, without its exhaust.
+  void Render(Canvas& canvas) const override {
+    constexpr Colour kPart{128, 102, 230}, kOutline{77, 77, 128}, kFlag{204, 204, 0};
+    canvas.Open(0, kWidth, 0, kHeight, kBlack);
+    std::array<Point, kChunks + 2> ground;
+    for (size_t i = 0; i < kChunks; ++i) ground[i] = {CornerX(i), terrain_[i]};
+    ground[kChunks] = {kWidth, 0};
+    ground[kChunks + 1] = {0, 0};
+    canvas.Polygon(ground, kWhite);
+    for (const b2Body* part : {lander_, legs_[0], legs_[1]}) {
+      if (part != nullptr) DrawBody(*part, kPart, kOutline, kPixel, canvas);
+    }
+    for (const double x : {CornerX(kChunks / 2 - 1), CornerX(kChunks / 2 + 1)}) {
+      const double top = kPadHeight + 50 * kPixel;
+      canvas.Line({x, kPadHeight}, {x, top}, kPixel, kWhite);
+      canvas.Polygon({{x, top}, {x, top - 10 * kPixel}, {x + 25 * kPixel, top - 5 * kPixel}},
+                     kFlag);
+    }
+  }
 
  protected:
   void Begin(Rng& rng) override {
@@ -160,7 +183,12 @@ class LunarLander final : public Box2dEnvironment {
                              .high = {2.5, 2.5, 10, 10, kTurn, 10, 1, 1}}},
             .action = action,
             .time_limit = 1000,
-            .reward_threshold = 200};
+            .reward_threshold = 200,
+            .appearance = {.width = 600, .height = 400, .frames_per_second = kStepsPerSecond}};
+  }
+
+  static constexpr double CornerX(size_t i) {
+    return kWidth / (kChunks - 1) * static_cast<double>(i);
   }
 
   // A floor, and above it a terrain of edges with a level pad in the middle.
@@ -176,13 +204,10 @@ class LunarLander final : public Box2dEnvironment {
     b2FixtureDef fixture;
     fixture.shape = &edge;
     fixture.friction = 0.1f;
-    const auto corner = [&](size_t i) {
-      const double before = height[i == 0 ? kChunks : i - 1];
-      return Vector(kWidth / (kChunks - 1) * static_cast<double>(i),
-                    0.33 * (before + height[i] + height[i + 1]));
-    };
+    for (size_t i = 0; i < kChunks; ++i)
+      terrain_[i] = 0.33 * (height[i == 0 ? kChunks : i - 1] + height[i] + height[i + 1]);
     for (size_t i = 0; i + 1 < kChunks; ++i) {
-      edge.SetTwoSided(corner(i), corner(i + 1));
+      edge.SetTwoSided(Vector(CornerX(i), terrain_[i]), Vector(CornerX(i + 1), terrain_[i + 1]));
       moon->CreateFixture(&fixture);
     }
   }
@@ -215,6 +240,7 @@ class LunarLander final : public Box2dEnvironment {
     definition.angle = static_cast<float>(side * 0.05);
     b2Body* leg = world.CreateBody(&definition);
     GroundContacts::NameFoot(*leg, foot);
+    legs_[foot] = leg;
     b2PolygonShape shape;
     shape.SetAsBox(static_cast<float>(2 / kScale), static_cast<float>(8 / kScale));
     b2FixtureDef fixture;
@@ -272,7 +298,10 @@ class LunarLander final : public Box2dEnvironment {
   const bool windy_;
   const double wind_power_, turbulence_power_;
   std::unique_ptr<Simulation> simulation_;
-  b2Body* lander_ = nullptr;  // the world's
+  std::array<double, kChunks> terrain_{};  // heights of its corners, m
+  // The world's.
+  b2Body* lander_ = nullptr;
+  std::array<b2Body*, GroundContacts::kFeet> legs_{};
   int64_t wind_step_ = 0, torque_step_ = 0;
   double shaping_ = 0;  // after the last step
 };

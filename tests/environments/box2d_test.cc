@@ -12,6 +12,7 @@
 #include "environments/box2d/bipedal_terrain.h"
 #include "environments/box2d/bipedal_walker_rules.h"
 #include "environments/box2d/lunar_lander_rules.h"
+#include "environments/drawing/canvas.h"
 #include "environments/environment_row.h"
 
 namespace weft {
@@ -202,6 +203,24 @@ TEST(BipedalTerrain, IsRoughAndHasObstaclesWhenHardcore) {
   }
   EXPECT_GT(narrow, 20);  // pits and small stumps
   EXPECT_GT(wide, 20);    // stairs
+}
+
+// 30 pixels per metre, the hull at the top of the view and flags at columns 240 and 360.
+TEST(LunarLander, ShowsHullAndFlags) {
+  EnvironmentRow row = Make("LunarLander-v3");
+  Rng rng(1, Purpose::kTest);
+  row.Reset(rng);
+  Picture picture(600, 400);
+  Canvas canvas(picture);
+  row.environment().Render(canvas);
+  const auto colour = [&](int64_t x, int64_t y) {
+    const uint8_t* pixel = picture.At(x, y);
+    return Colour{pixel[0], pixel[1], pixel[2]};
+  };
+  EXPECT_EQ(colour(300, 3), (Colour{128, 102, 230}));
+  for (const int64_t x : {244, 364}) EXPECT_EQ(colour(x, 255), (Colour{204, 204, 0}));
+  EXPECT_EQ(colour(300, 280), kBlack);
+  EXPECT_EQ(colour(300, 320), kWhite);
 }
 
 // The lidar's first ray points straight down.
