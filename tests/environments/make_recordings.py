@@ -1,6 +1,6 @@
 """Writes tests/data/environments/*.safetensors: short recordings of Gymnasium and MiniGrid in the form that verify reads.
 
-Needs gymnasium==1.4.0, minigrid==3.2.0, mujoco==3.17.0 and numpy. Actions are float32, as Gymnasium's action spaces
+Needs gymnasium==1.4.0, minigrid==3.2.0, mujoco==3.17.0, box2d==2.3.10 with pygame, and numpy. Actions are float32, as Gymnasium's action spaces
 sample them, so the recordings hold the float32 arithmetic that NumPy applies to them; the real reference files use
 float64 actions.
 """
@@ -199,6 +199,80 @@ def grids(name, env_id, episodes=3, steps=40, resets=2000, **kwargs):
     write(name, tensors, {"env": env_id, "kwargs": json.dumps(kwargs)})
 
 
+class Stream:
+    """weft's random numbers (base/random.h) as what environments use of NumPy's generator."""
+
+    def __init__(self, seed):
+        self.seed, self.position, self.uniforms = seed, 0, []
+
+    def words(self):
+        """Seed, stream and position as weft's states on Box2D begin with them."""
+        return [self.seed, 0, 0, 0, self.position, 0]
+
+    def word(self):
+        counter, key = [self.position // 4, 0, 0, 0], [self.seed, 0]
+        for _ in range(10):
+            first, second = 0xD2511F53 * counter[0], 0xCD9E8D57 * counter[2]
+            low = 2**32 - 1
+            counter = [second >> 32 ^ counter[1] ^ key[0], second & low, first >> 32 ^ counter[3] ^ key[1], first & low]
+            key = [key[0] + 0x9E3779B9 & low, key[1] + 0xBB67AE85 & low]
+        self.position += 1
+        return counter[(self.position - 1) % 4]
+
+    def random(self):
+        low = self.word()
+        return ((low | self.word() << 32) >> 11) * 2.0**-53
+
+    def uniform(self, low, high, size=None):
+        if size is not None:
+            return np.array([self.uniform(low, high) for _ in range(*size)])
+        self.uniforms.append(low + (high - low) * self.random())
+        return self.uniforms[-1]
+
+    def integers(self, low, high):
+        return low + (self.word() * (high - low) >> 32) if high - low > 1 else low
+
+
+def flights(name, episodes=4, steps=50, **kwargs):
+    """LunarLander-v3 with given random numbers, in the air: weft's state at the end and all observations."""
+    env = gymnasium.make("LunarLander-v3", **kwargs).unwrapped
+    rng = np.random.default_rng(1)
+    states, observations = [], []
+    for episode in range(episodes):
+        env._np_random = stream = Stream(100 + episode)
+        state = stream.words()
+        rows = [env.reset()[0]]
+        for _ in range(steps):
+            if env.continuous:
+                action = rng.uniform(-1, 1, 2).astype(np.float32).astype(np.float64)
+                main = (action[0] + 1) / 2 if action[0] > 0 else 0
+                side = action[1] if abs(action[1]) > 0.5 else 0
+            else:
+                action = int(rng.integers(4))
+                main, side = float(action == 2), {1: -1, 3: 1}.get(action, 0)
+            rows.append(env.step(action)[0])
+            state += [main, side, *stream.uniforms[-2:]]
+        states.append(state)
+        observations.append(rows)
+    tensors = {"state": np.array(states, np.float64), "obs": np.array(observations, np.float32)}
+    write(name, tensors, {"env": "LunarLander-v3", "kwargs": json.dumps(kwargs)})
+
+
+def terrains(name, episodes=4):
+    """The ground of BipedalWalkerHardcore-v3 from given random numbers."""
+    env = gymnasium.make("BipedalWalkerHardcore-v3").unwrapped
+    ground, obstacles, offset = [], [], [0]
+    for episode in range(episodes):
+        env._np_random = Stream(100 + episode)
+        env._generate_terrain(True)
+        ground.append(np.stack([env.terrain_x, env.terrain_y], 1))
+        shapes = [body.fixtures[0].shape.vertices for body in reversed(env.terrain)]
+        obstacles += [sorted(corners) for corners in shapes if len(corners) == 4]
+        offset.append(len(obstacles))
+    tensors = {"ground": np.array(ground), "obstacles": np.array(obstacles), "offset": np.array(offset, np.int64)}
+    write(name, tensors, {"env": "BipedalWalkerHardcore-v3"})
+
+
 os.makedirs(FOLDER, exist_ok=True)
 classic("cartpole_sutton_barto", "CartPole-v1", sutton_barto_reward=True)
 classic("pendulum_f32", "Pendulum-v1", g=9.81)
@@ -226,3 +300,7 @@ grids("minigrid_lavagap", "MiniGrid-LavaGapS7-v0")
 grids("minigrid_multiroom", "MiniGrid-MultiRoom-N4-S5-v1", episodes=2, steps=20)
 grids("minigrid_memory", "MiniGrid-MemoryS13Random-v0", episodes=4)
 grids("minigrid_unlock", "MiniGrid-Unlock-v0", episodes=2)
+flights("lander_flights")
+flights("lander_flights_continuous", continuous=True)
+flights("lander_flights_windy", enable_wind=True, wind_power=18.0, gravity=-8.0)
+terrains("bipedal_terrains")
