@@ -66,7 +66,8 @@ void PolicyAgent::Export(OnnxGraph& graph) const {
   };
   state.hidden = input("state.hidden", policy_state_.hidden);
   state.cell = input("state.cell", policy_state_.cell);
-  map_.Export(graph, parts_.network.ExportMode(graph, x, state));
+  const std::string penalty = parts_.input.ExportMask(graph);
+  map_.Export(graph, parts_.network.ExportMode(graph, x, state, penalty));
   output("next_state.hidden", state.hidden, policy_state_.hidden);
   output("next_state.cell", state.cell, policy_state_.cell);
 }

@@ -121,7 +121,8 @@ class DqnAgent final : public Agent {
 
   void Act(const ActRequest& request, TensorMap& chosen) override {
     const Tensor q = parts_.network.Forward(parts_.input(request.step, 1));  // [N, A]
-    Tensor action = ArgMaxLast(q);                                           // [N]
+    const Tensor mask = parts_.input.Mask(request.step);                     // [N, A]
+    Tensor action = ArgMaxLast(AllowedValues(q, mask));                      // [N]
     if (request.explore) {
       const double epsilon =
           request.env_steps < warm_up_
@@ -130,15 +131,22 @@ class DqnAgent final : public Agent {
       const auto chosen_actions = action.data<int64_t>();
       for (size_t row = 0; row < chosen_actions.size(); ++row) {
         Rng& rng = request.rngs[row];
-        if (rng.Uniform() < epsilon)
-          chosen_actions[row] = static_cast<int64_t>(rng.Below(q.dim(1)));
+        if (rng.Uniform() >= epsilon) continue;
+        if (mask.defined()) {
+          const Tensor allowed = mask.Row(static_cast<int64_t>(row));
+          parts_.spec.action.Sample(rng, allowed.data<uint8_t>().data(), &chosen_actions[row]);
+        } else {
+          parts_.spec.action.Sample(rng, &chosen_actions[row]);
+        }
       }
     }
     chosen.Set("action", std::move(action));
   }
 
   void Export(OnnxGraph& graph) const override {
-    const std::string q = parts_.network.Export(graph, parts_.input.Export(graph));
+    std::string q = parts_.network.Export(graph, parts_.input.Export(graph));
+    if (const std::string mask = parts_.input.ExportMask(graph); !mask.empty())
+      q = graph.Node("Add", {q, mask});
     const std::string action =
         graph.Node("ArgMax", {q}, {{"axis", int64_t{1}}, {"keepdims", int64_t{0}}});
     ActionMap(parts_.spec.action, /*squashed=*/false).Export(graph, action);
@@ -216,9 +224,11 @@ class DqnLearner final : public Learner {
  private:
   void Improve(const Message& message, weft::Ports& ports) {
     const TensorMap& batch = message.body;
-    const Tensor x_t = online_.input(batch, 1, "next_");        // [B, ..]
-    const Tensor next_q_target = target_.network.Forward(x_t);  // [B, A]
-    const Tensor next_q_online = config_.double_q ? online_.network.Forward(x_t) : Tensor();
+    const Tensor x_t = online_.input(batch, 1, "next_");                               // [B, ..]
+    const Tensor mask_t = online_.input.Mask(batch, "next_");                          // [B, A]
+    const Tensor next_q_target = AllowedValues(target_.network.Forward(x_t), mask_t);  // [B, A]
+    const Tensor next_q_online =
+        config_.double_q ? AllowedValues(online_.network.Forward(x_t), mask_t) : Tensor();
     const Tensor target =
         DqnTarget(batch.At("reward"), batch.At("discount"), next_q_target, next_q_online);  // [B]
     const int64_t rows = target.elements();

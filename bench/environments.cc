@@ -35,17 +35,21 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Random actions, a stream for each row.
-Script MakeScript(const Space& space, int64_t rows, int64_t steps) {
+// Random legal actions, a stream for each row.
+Script MakeScript(const EnvironmentEntry& entry, int64_t rows, int64_t steps) {
   Script script;
   std::vector<Rng> rngs;
   for (int64_t row = 0; row < rows; ++row) rngs.emplace_back(kSeed, Purpose::kAction, row);
+  const auto batch = entry.make_batch(*entry.make_arguments(), {.rows = rows, .seed = kSeed});
+  const Space& space = batch->spec().action;
+  TimeStep step = batch->MakeTimeStep();
+  const bool masked = step.observation.Has("action_mask");
+  if (masked) batch->Reset(step);
   for (int64_t t = 0; t < steps; ++t) {
     Tensor& action =
         script.actions.emplace_back(Tensor::Zeros(space.shape().Prepend(rows), space.dtype()));
-    const size_t bytes = action.bytes() / static_cast<size_t>(rows);
-    for (size_t row = 0; row < rngs.size(); ++row)
-      space.Sample(rngs[row], action.raw() + row * bytes);
+    SampleActions(space, step, rngs, action);
+    if (masked) batch->Step(action, step);  // what is legal depends on what came before
   }
   return script;
 }
@@ -161,14 +165,13 @@ std::vector<double> Sample(const Script& script, const std::vector<Player*>& pla
 
 EnvironmentFigure Measure(const std::string& id, const EnvironmentEntry& entry, ThreadPool& pool) {
   // A short run tells how many rows and steps fill a segment.
-  const Space space = entry.make(*entry.make_arguments())->spec().action;
   BatchPlayer short_player(entry, 8, pool);
   const double rough =
-      8.0 * kSegments / Sample(MakeScript(space, 8, kSegments), {&short_player})[0];
+      8.0 * kSegments / Sample(MakeScript(entry, 8, kSegments), {&short_player})[0];
   const int64_t rows = rough > 1e6 ? 256 : 8 * pool.threads();
   const auto fill = static_cast<int64_t>(rough * kSegmentSeconds / static_cast<double>(rows));
   const int64_t steps = kSegments * std::clamp<int64_t>(fill, 1, 1000);
-  Script script = MakeScript(space, rows, steps);
+  Script script = MakeScript(entry, rows, steps);
   BatchPlayer batch(entry, rows, pool);
   const std::unique_ptr<Player> bare = MakeBare(id, entry, script, pool);
   std::vector<Player*> players = {&batch};

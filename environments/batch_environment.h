@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "environments/environment.h"
 #include "tensor/tensor_map.h"
@@ -65,6 +66,10 @@ class BatchEnvironment {
   virtual TensorMap Save() const = 0;
   virtual void Load(const TensorMap& state) = 0;
 };
+
+// Fills action [N, ..] with random actions for the rows of a time step, of those that its leaf
+// action_mask allows if there is one. Row i draws from rngs[i % rngs.size()].
+void SampleActions(const Space& space, const TimeStep& step, std::span<Rng> rngs, Tensor& action);
 
 // A TimeStep for `rows` rows of observations as `spec` describes them, every element 0.
 TimeStep MakeTimeStep(const EnvironmentSpec& spec, int64_t rows);

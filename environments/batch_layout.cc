@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <numeric>
 
 #include "base/check.h"
 
@@ -56,6 +57,21 @@ TensorMap TimeStep::Leaves() const {
   return leaves;
 }
 
+void SampleActions(const Space& space, const TimeStep& step, std::span<Rng> rngs, Tensor& action) {
+  const Tensor* mask = step.observation.Find("action_mask");
+  const auto rows = static_cast<size_t>(action.dim(0));
+  const size_t bytes = action.bytes() / rows;
+  for (size_t row = 0; row < rows; ++row) {
+    Rng& rng = rngs[row % rngs.size()];
+    std::byte* to = action.raw() + row * bytes;
+    if (mask == nullptr) {
+      space.Sample(rng, to);
+    } else {
+      space.Sample(rng, mask->data<uint8_t>().data() + row * (mask->bytes() / rows), to);
+    }
+  }
+}
+
 TimeStep MakeTimeStep(const EnvironmentSpec& spec, int64_t rows) {
   TimeStep step;
   for (const Leaf& leaf : spec.observation) {
@@ -101,6 +117,15 @@ BatchLayout::BatchLayout(const EnvironmentSpec& spec, const BatchOptions& option
   starts_.resize(limits_.size(), 0);
   if (std::any_of(starts_.begin(), starts_.end(), [](int64_t start) { return start != 0; })) {
     shifted_action_ = Tensor::Zeros(spec.action.shape().Prepend(options.rows), DType::kInt64);
+  }
+  for (size_t i = 0; i < leaf_count_; ++i) {
+    const Leaf& leaf = spec.observation[i];
+    if (leaf.name != "action_mask") continue;
+    WEFT_CHECK(leaf.dtype == DType::kUInt8 && !limits_.empty() &&
+               leaf_elements_[i] == std::accumulate(limits_.begin(), limits_.end(), int64_t{0}))
+        << spec.id << " has an action_mask " << leaf.dtype << " " << leaf.shape << " for "
+        << spec.action.ToString();
+    mask_leaf_ = i;
   }
 }
 
@@ -188,7 +213,23 @@ void BatchLayout::CheckActions(const View& view, std::span<const StepType> befor
   }
 }
 
+void BatchLayout::CheckMasks(const View& view, int64_t begin, int64_t end) const {
+  for (int64_t row = begin; row < end; ++row) {
+    auto* mask =
+        reinterpret_cast<uint8_t*>(view.leaves[mask_leaf_] + row * leaf_bytes_[mask_leaf_]);
+    for (const int64_t count : limits_) {
+      if (std::all_of(mask, mask + count, [](uint8_t allowed) { return allowed == 0; })) {
+        if (view.type[row] != static_cast<uint8_t>(StepType::kLast))
+          throw Error(ErrorCode::kInvalidArgument, RowName(row) + ": action_mask allows nothing");
+        std::fill_n(mask, count, uint8_t{1});
+      }
+      mask += count;
+    }
+  }
+}
+
 void BatchLayout::Finish(const View& view, int64_t begin, int64_t end) const {
+  if (mask_leaf_ < leaf_count_) CheckMasks(view, begin, end);
   const auto refuse = [&](int64_t row, const std::string& what) {
     throw Error(ErrorCode::kDiverged, RowName(row) + ": " + what + " is not finite");
   };

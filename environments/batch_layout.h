@@ -65,7 +65,8 @@ class BatchLayout {
   void CheckActions(const View& view, std::span<const StepType> before, int64_t begin,
                     int64_t end) const;
   // After they stepped: rounds f64 observations to f32; throws Error(kDiverged) for observations
-  // and rewards that are not finite.
+  // and rewards that are not finite, and Error(kInvalidArgument) for an action mask that allows
+  // nothing, unless the row ended: then what has nothing left is all allowed.
   void Finish(const View& view, int64_t begin, int64_t end) const;
 
   // The exact state of all rows. progress(row) gives what is above, rest(row, ..) saves or loads
@@ -80,6 +81,7 @@ class BatchLayout {
   std::string RowName(int64_t row) const;  // "Hopper-v5, row 3 (seed 7)"
 
  private:
+  void CheckMasks(const View& view, int64_t begin, int64_t end) const;
   // Throws for element i of the action, unless its row is about to be reset.
   void RefuseAction(std::span<const StepType> before, int64_t i, double value) const;
 
@@ -91,6 +93,7 @@ class BatchLayout {
   std::array<Tensor, kMaxLeaves> scratch_;  // [N, ..] f64 of a leaf that is rounded, else undefined
   int64_t action_elements_;                 // of one row
   std::vector<int64_t> limits_, starts_;    // of each element of a discrete action
+  size_t mask_leaf_ = kMaxLeaves;           // which is the action mask, if any
   Tensor shifted_action_;  // the action with starts_ added; undefined when all are 0
 };
 

@@ -11,6 +11,7 @@ namespace weft {
 namespace {
 
 constexpr double kMostColumns = 1 << 20;  // of a one-hot leaf: an input of 4 MiB a row
+constexpr float kForbidden = 1e30f;       // taken off what an illegal action is chosen by
 
 [[noreturn]] void Refuse(const EnvironmentSpec& spec, const Leaf& leaf, const std::string& why) {
   throw ConfigProblem(
@@ -95,6 +96,7 @@ std::string ObservationInput::ExportOneHot(const Part& part, const std::string& 
 
 ObservationInput::ObservationInput(const EnvironmentSpec& spec, const NormaliserConfig& normaliser)
     : parts_(ReadableParts(spec)),
+      mask_size_(spec.Has("action_mask") ? spec.leaf("action_mask").shape.elements() : 0),
       normaliser_(normaliser),
       shape_(InputShape(parts_)),
       statistics_(normaliser.enabled ? shape_.elements() : 1) {}
@@ -128,9 +130,17 @@ Tensor ObservationInput::operator()(const TensorMap& leaves, int leading,
                              : raw;
 }
 
-Tensor ObservationInput::Mask(const TensorMap& leaves) const {
-  const Tensor* mask = leaves.Find("action_mask");
-  return mask ? *mask : Tensor();
+Tensor ObservationInput::Mask(const TensorMap& leaves, const std::string& prefix) const {
+  return mask_size_ > 0 ? leaves.At(prefix + "action_mask") : Tensor();
+}
+
+std::string ObservationInput::ExportMask(OnnxGraph& graph) const {
+  if (mask_size_ == 0) return "";
+  const std::string mask =
+      graph.Input("action_mask", DType::kUInt8, {OnnxGraph::kBatch, mask_size_});
+  const std::string allowed = graph.Node("Cast", {mask}, {{"to", int64_t{1}}});
+  return graph.Node("Mul",
+                    {graph.Node("Sub", {allowed, graph.Scalar(1)}), graph.Scalar(kForbidden)});
 }
 
 std::string ObservationInput::Export(OnnxGraph& graph) const {

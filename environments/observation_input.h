@@ -28,7 +28,7 @@ class ObservationInput {
   // Error(kInvalidArgument).
   Tensor operator()(const TensorMap& leaves, int leading, const std::string& prefix = "") const;
   // The reserved leaf action_mask, u8; undefined when the environment has none.
-  Tensor Mask(const TensorMap& leaves) const;
+  Tensor Mask(const TensorMap& leaves, const std::string& prefix = "") const;
 
   bool normalises() const { return normaliser_.enabled; }
   // Raw input rows [.., shape] enter the statistics. Takes what Raw gives.
@@ -38,6 +38,9 @@ class ObservationInput {
   // Makes the leaves inputs of a graph (nn/onnx.h), [batch, ..] in their dtypes, and appends what
   // operator() does.
   std::string Export(OnnxGraph& graph) const;
+  // Makes the mask an input too: what to add to the numbers that actions are chosen by, 0 for the
+  // legal ones and -1e30 for others, f32 [batch, A]. "" when the environment has none.
+  std::string ExportMask(OnnxGraph& graph) const;
 
   // The statistics as leaves observation.mean, .variance, .count of a snapshot; nothing when it
   // does not normalise.
@@ -63,6 +66,7 @@ class ObservationInput {
   static std::string ExportOneHot(const Part& part, const std::string& values, OnnxGraph& graph);
 
   std::vector<Part> parts_;
+  int64_t mask_size_;  // of a row; 0: there is none
   NormaliserConfig normaliser_;
   Shape shape_;
   RunningStatistics statistics_;

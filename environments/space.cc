@@ -99,6 +99,30 @@ void Space::Sample(Rng& rng, void* action) const {
   }
 }
 
+void Space::Sample(Rng& rng, const uint8_t* mask, void* action) const {
+  auto* indices = static_cast<int64_t*>(action);
+  const auto draw = [&](int64_t n) {
+    const auto allowed = static_cast<uint64_t>(std::count(mask, mask + n, uint8_t{1}));
+    WEFT_CHECK(allowed > 0) << "a mask of " << ToString() << " allows no action";
+    uint64_t skip = rng.Below(allowed);
+    int64_t index = 0;
+    while (mask[index] == 0 || skip-- > 0) ++index;
+    mask += n;
+    return index;
+  };
+  if (const auto* discrete = As<Discrete>()) {
+    indices[0] = draw(discrete->n);
+    return;
+  }
+  const auto* multi = As<MultiDiscrete>();
+  WEFT_CHECK(multi != nullptr) << ToString() << " takes no mask";
+  for (size_t i = 0; i < multi->n.size(); ++i) indices[i] = draw(multi->n[i]);
+}
+
+bool EnvironmentSpec::Has(std::string_view name) const {
+  return std::ranges::any_of(observation, [&](const Leaf& leaf) { return leaf.name == name; });
+}
+
 const Leaf& EnvironmentSpec::leaf(std::string_view name) const {
   std::vector<std::string> names;
   for (const Leaf& leaf : observation) {

@@ -52,6 +52,9 @@ class Space {
   // otherwise: uniform, as Gymnasium's sample(); an element without bounds is standard normal, one
   // with a single bound is exponential from it.
   void Sample(Rng& rng, void* action) const;
+  // Of a discrete space: uniform over the actions that the mask allows, of which there are some.
+  // mask: n values of 0 or 1, of a MultiDiscrete those of its elements one after the other.
+  void Sample(Rng& rng, const uint8_t* mask, void* action) const;
 
  private:
   std::variant<Box, Discrete, MultiDiscrete, MultiBinary> kind_;
@@ -59,9 +62,11 @@ class Space {
 
 // A named part of an observation.
 struct Leaf {
-  std::string
-      name;     // "observation" when there is only one; "action_mask" is reserved for legal actions
-  Shape shape;  // of one row
+  // "observation" when there is only one. Reserved: "action_mask", u8, 1 for what is legal of a
+  // Discrete [n] or MultiDiscrete [sum of n] action. It must allow something but at the end of an
+  // episode, where batches allow what nothing is left of.
+  std::string name;
+  Shape shape;                              // of one row
   DType dtype = DType::kFloat32;            // as the environment writes it: f32, f64, u8, i64
   std::vector<double> low = {}, high = {};  // one value for all elements, or one each
 };
@@ -83,6 +88,7 @@ struct EnvironmentSpec {
       {};  // names of the values that Environment::Info writes, for verify and reports
   Appearance appearance = {};
 
+  bool Has(std::string_view name) const;  // a leaf
   // Throws Error(kInvalidArgument) naming the leaves that there are.
   const Leaf& leaf(std::string_view name) const;
 };

@@ -19,10 +19,10 @@ Tensor ActorCritic::Value(const Tensor& features) const {
   return Reshape(value, {value.elements()});
 }
 
-std::string ActorCritic::ExportMode(OnnxGraph& graph, const std::string& x,
-                                    OnnxState& state) const {
+std::string ActorCritic::ExportMode(OnnxGraph& graph, const std::string& x, OnnxState& state,
+                                    const std::string& penalty) const {
   return policy_head_.ExportMode(graph, "policy.head.",
-                                 policy_trunk_.Export(graph, "policy.", x, state));
+                                 policy_trunk_.Export(graph, "policy.", x, state), penalty);
 }
 
 void ActorCritic::Collect(std::string_view prefix, std::vector<NamedParameter>& out) {

@@ -31,8 +31,10 @@ class ActorCritic final : public Module {
   // From the value trunk's features [B, F] -> [B].
   Tensor Value(const Tensor& features) const;
 
-  // Appends the choice of the most probable action to a graph (nn/onnx.h); state as Trunk::Export.
-  std::string ExportMode(OnnxGraph& graph, const std::string& x, OnnxState& state) const;
+  // Appends the choice of the most probable action to a graph (nn/onnx.h); state as Trunk::Export,
+  // penalty as DistributionHead::ExportMode.
+  std::string ExportMode(OnnxGraph& graph, const std::string& x, OnnxState& state,
+                         const std::string& penalty) const;
 
   // Parameters: policy.*, policy.head.*, value.*, value.head.*
   void Collect(std::string_view prefix, std::vector<NamedParameter>& out) override;

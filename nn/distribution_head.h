@@ -25,9 +25,10 @@ class DistributionHead final : public Module {
   Distribution Forward(const Tensor& features, const Tensor& mask = {}) const;
   const DistributionSpec& spec() const { return spec_; }
   void Collect(std::string_view prefix, std::vector<NamedParameter>& out) override;
-  // Appends the head and the choice of the most probable action to a graph (nn/onnx.h).
-  std::string ExportMode(OnnxGraph& graph, std::string_view prefix,
-                         const std::string& features) const;
+  // Appends the head and the choice of the most probable action to a graph (nn/onnx.h). penalty: is
+  // added to the logits, -1e30 for what a mask forbids; may be "".
+  std::string ExportMode(OnnxGraph& graph, std::string_view prefix, const std::string& features,
+                         const std::string& penalty = "") const;
 
  private:
   DistributionSpec spec_;

@@ -145,8 +145,10 @@ std::string Trunk::Export(OnnxGraph& graph, std::string_view prefix, const std::
 }
 
 std::string DistributionHead::ExportMode(OnnxGraph& graph, std::string_view prefix,
-                                         const std::string& features) const {
-  const std::string output = linear_.Export(graph, prefix, features);
+                                         const std::string& features,
+                                         const std::string& penalty) const {
+  std::string output = linear_.Export(graph, prefix, features);
+  if (!penalty.empty()) output = graph.Node("Add", {output, penalty});
   const std::vector<OnnxGraph::Attribute> last = {{"axis", int64_t{1}}, {"keepdims", int64_t{0}}};
   switch (spec_.kind) {
     case DistributionKind::kCategorical:

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "nn/onnx.h"
+#include "tensor/ops.h"
 
 namespace weft {
 
@@ -38,6 +39,10 @@ void QNetwork::Collect(std::string_view prefix, std::vector<NamedParameter>& out
   trunk_.Collect(at + "q.", out);
   head_.Collect(at + "q.head.", out);
   if (value_head_) value_head_->Collect(at + "q.value_head.", out);
+}
+
+Tensor AllowedValues(const Tensor& q, const Tensor& mask) {
+  return mask.defined() ? Select(mask, q, Tensor::Full(q.shape(), -1e30)) : q;
 }
 
 ContinuousQNetwork::ContinuousQNetwork(const NetworkConfig& config, int64_t observation,

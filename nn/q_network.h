@@ -29,6 +29,10 @@ class QNetwork final : public Module {
   std::optional<Linear> value_head_;
 };
 
+// q [B, A] with -1e30 for the actions that mask, u8 [B, A], does not allow: below every value, and
+// finite, so that 0 times it is 0. An undefined mask allows everything. Not for use on a tape.
+Tensor AllowedValues(const Tensor& q, const Tensor& mask);
+
 // Q(s, a) of continuous actions, on observation and action side by side.
 class ContinuousQNetwork final : public Module {
  public:

@@ -41,9 +41,9 @@ Player RandomPlayer(const PlayOptions& options) {
   if (options.seed >= 0) player.seed = static_cast<uint64_t>(options.seed);
   const Space space = player.environment.Spec().action;
   const auto rng = std::make_shared<Rng>(player.seed, Purpose::kEvaluationAction, 0);
-  player.choose = [space, rng](const TimeStep&) {
+  player.choose = [space, rng](const TimeStep& step) {
     Tensor action = Tensor::Zeros(space.shape().Prepend(1), space.dtype());
-    space.Sample(*rng, action.raw());
+    SampleActions(space, step, {rng.get(), 1}, action);
     return action;
   };
   return player;

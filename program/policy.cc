@@ -38,7 +38,7 @@ Policy Policy::Load(const std::string& run_or_checkpoint, int64_t rows) {
   return policy;
 }
 
-Tensor Policy::Act(const Tensor& observation, const Tensor& first) {
+Tensor Policy::Act(const Tensor& observation, const Tensor& first, const Tensor& mask) {
   WEFT_CHECK_EQ(observation.shape(), spec_.leaf("observation").shape.Prepend(rows_))
       << "observation of " << spec_.id;
   Tensor type = Tensor::Full({rows_}, static_cast<double>(StepType::kMid), DType::kUInt8);
@@ -48,6 +48,7 @@ Tensor Policy::Act(const Tensor& observation, const Tensor& first) {
   }
   TensorMap step, chosen;
   step.Set("observation", observation);
+  if (mask.defined()) step.Set("action_mask", mask);
   step.Set("type", type);
   agent_->Act({.step = step, .explore = false}, chosen);
   return chosen.At("action");

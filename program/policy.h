@@ -18,8 +18,9 @@ class Policy {
 
   // The mode of the policy. observation: the leaf "observation" of spec(), [rows, ..]; the action
   // is [rows] or [rows, A], as spec().action takes it. first: the rows that begin an episode (u8
-  // [rows], not 0), whose memory is cleared; matters to recurrent policies only.
-  Tensor Act(const Tensor& observation, const Tensor& first = {});
+  // [rows], not 0), whose memory is cleared; matters to recurrent policies only. mask: the leaf
+  // "action_mask", where spec() has one.
+  Tensor Act(const Tensor& observation, const Tensor& first = {}, const Tensor& mask = {});
 
   const Algorithm& algorithm() const { return *algorithm_; }
   const EnvironmentSpec& spec() const { return spec_; }

@@ -48,10 +48,7 @@ class Driver {
 
   void Reset() { batch_->Reset(step_); }
   void Act() {
-    const size_t bytes = action_.bytes() / static_cast<size_t>(batch_->rows());
-    for (size_t begin = 0; begin < action_.bytes(); begin += bytes) {
-      spec().action.Sample(rng_, action_.raw() + begin);
-    }
+    SampleActions(spec().action, step_, {&rng_, 1}, action_);
     batch_->Step(action_, step_);
   }
   // One number for everything that `steps` steps write.
@@ -212,10 +209,9 @@ std::string LoadContinues(const EnvironmentEntry& entry) {
   Rng rng(kSeed, Purpose::kTest, 2);
   const Space& space = driver.spec().action;
   Tensor action = Tensor::Zeros(space.shape().Prepend(3), space.dtype());
-  TimeStep step = driver.batch().MakeTimeStep(), copy_step = copy.batch().MakeTimeStep();
+  TimeStep step = driver.step(), copy_step = copy.batch().MakeTimeStep();
   for (int i = 0; i < 60; ++i) {
-    for (size_t row = 0; row < 3; ++row)
-      space.Sample(rng, action.raw() + row * (action.bytes() / 3));
+    SampleActions(space, step, {&rng, 1}, action);
     driver.batch().Step(action, step);
     copy.batch().Step(action, copy_step);
     if (HashOf(step) != HashOf(copy_step))
@@ -260,14 +256,20 @@ std::string RowsAreAlone(const EnvironmentEntry& entry) {
   driver.Reset();
   alone.Reset(rng);
   for (int t = 0; t <= 60; ++t) {
-    std::vector<double> observed;
+    const std::vector<double> all = alone.Observation();
+    std::vector<double> observed, expected;
+    auto next = all.begin();
     for (const auto& [name, tensor] : driver.step().observation) {
       const Tensor row = tensor.Row(2);
-      for (int64_t i = 0; i < row.elements(); ++i)
+      const auto leaf = next;
+      next += row.elements();
+      // Batches complete the mask of an end.
+      if (name.text() == "action_mask" && alone.type() == StepType::kLast) continue;
+      for (int64_t i = 0; i < row.elements(); ++i) {
         observed.push_back(row.Reshape({row.elements()}).Row(i).Item());
+        expected.push_back(static_cast<float>(leaf[i]));
+      }
     }
-    std::vector<double> expected = alone.Observation();
-    for (double& value : expected) value = static_cast<float>(value);
     const float reward = driver.step().reward.data<float>()[2];
     if (observed != expected || reward != static_cast<float>(alone.reward()) ||
         driver.type(2) != alone.type()) {

@@ -1,6 +1,7 @@
 #include "environments/batch_of.h"
 
 #include <cmath>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "allocation_count.h"
@@ -227,6 +228,71 @@ TEST(BatchOf, RefusesActionsOutsideTheSpace) {
   continuous.continuous = true;
   EXPECT_EQ(StepError(continuous, {.rows = 1}, Tensor::From<float>({1, 1}, {NAN}), 1).code(),
             ErrorCode::kDiverged);
+}
+
+// Two actions of which step t allows what bit t of each says; ends with step 2.
+class Masked final : public Environment {
+ public:
+  struct Arguments : NoArguments {
+    uint8_t allowed[2] = {0b011, 0b010};
+  };
+  explicit Masked(const Arguments& arguments)
+      : arguments_(arguments), spec_(std::make_unique<EnvironmentSpec>()) {
+    *spec_ = {.id = "Masked-v0",
+              .observation = {{.name = "observation", .shape = {1}},
+                              {.name = "action_mask", .shape = {2}, .dtype = DType::kUInt8}},
+              .action = Discrete{.n = 2}};
+  }
+  const EnvironmentSpec& spec() const override { return *spec_; }
+  void Reset(Rng&, StepRow out) override {
+    step_ = 0;
+    Observe(out.observation);
+    out.First();
+  }
+  void Step(ActionRow, Rng&, StepRow out) override {
+    ++step_;
+    Observe(out.observation);
+    out.Next(0, step_ == 2);
+  }
+  void GetState(std::vector<double>&) const override {}
+  void SetState(std::span<const double>) override {}
+  void Observe(ObservationRow out) override {
+    out.Leaf<float>()[0] = 0;
+    for (int a = 0; a < 2; ++a) out.Leaf<uint8_t>(1)[a] = (arguments_.allowed[a] >> step_) & 1;
+  }
+
+ private:
+  Arguments arguments_;
+  int step_ = 0;
+  std::unique_ptr<EnvironmentSpec> spec_;
+};
+
+TEST(BatchOf, AllowsEverythingWhereAnEndLeavesNothing) {
+  BatchOf<Masked> batch({}, {});
+  TimeStep out = batch.MakeTimeStep();
+  batch.Reset(out);
+  const auto mask = out.observation.At("action_mask").data<uint8_t>();
+  const Tensor action = Tensor::Zeros({1}, DType::kInt64);
+  EXPECT_THAT(mask, testing::ElementsAre(1, 0));
+  batch.Step(action, out);
+  EXPECT_THAT(mask, testing::ElementsAre(1, 1));
+  batch.Step(action, out);
+  EXPECT_THAT(mask, testing::ElementsAre(1, 1));
+}
+
+TEST(BatchOf, RefusesAMaskThatAllowsNothingBeforeTheEnd) {
+  Masked::Arguments arguments;
+  arguments.allowed[0] = arguments.allowed[1] = 0b101;
+  BatchOf<Masked> batch(arguments, {.seed = 3});
+  TimeStep out = batch.MakeTimeStep();
+  batch.Reset(out);
+  try {
+    batch.Step(Tensor::Zeros({1}, DType::kInt64), out);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.message(),
+                testing::HasSubstr("Masked-v0, row 0 (seed 3): action_mask allows nothing"));
+  }
 }
 
 TEST(BatchOf, IgnoresTheActionOfARowThatIsReset) {

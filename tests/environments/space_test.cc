@@ -3,7 +3,9 @@
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
+#include <map>
 
+#include "base/check.h"
 #include "base/random.h"
 
 namespace weft {
@@ -84,6 +86,34 @@ TEST(EnvironmentSpec, NamesTheLeavesThereAreWhenOneIsMissing) {
   } catch (const Error& error) {
     EXPECT_NE(error.message().find("it has image"), std::string::npos) << error.message();
   }
+}
+
+TEST(Space, DrawsOnlyWhatAMaskAllowsAndAllOfIt) {
+  Rng rng(1, Purpose::kTest);
+  const Space discrete = Discrete{.n = 5};
+  const uint8_t mask[] = {0, 1, 0, 1, 1};
+  std::map<int64_t, int> drawn;
+  for (int i = 0; i < 3000; ++i) {
+    int64_t action = -1;
+    discrete.Sample(rng, mask, &action);
+    ++drawn[action];
+  }
+  ASSERT_EQ(drawn.size(), 3u);
+  for (const int64_t action : {1, 3, 4}) EXPECT_NEAR(drawn[action], 1000, 130) << action;
+
+  const Space multi = MultiDiscrete{.n = {2, 3}, .start = {}};
+  const uint8_t sections[] = {0, 1, 1, 0, 0};
+  int64_t actions[2] = {-1, -1};
+  multi.Sample(rng, sections, actions);
+  EXPECT_EQ(actions[0], 1);
+  EXPECT_EQ(actions[1], 0);
+}
+
+TEST(Space, RefusesAMaskThatAllowsNothing) {
+  Rng rng(1, Purpose::kTest);
+  const uint8_t mask[] = {0, 0};
+  int64_t action = 0;
+  EXPECT_THROW(Space(Discrete{.n = 2}).Sample(rng, mask, &action), Error);
 }
 
 }  // namespace

@@ -29,6 +29,19 @@ Tensor Observations(const Policy& policy, Rng& rng) {
   return x;
 }
 
+// Of every row two actions or more are legal; undefined when the environment has no mask.
+Tensor Masks(const Policy& policy, Rng& rng) {
+  if (!policy.spec().Has("action_mask")) return {};
+  const int64_t actions = policy.spec().leaf("action_mask").shape.elements();
+  Tensor mask = Tensor::Zeros({kRows, actions}, DType::kUInt8);
+  for (int64_t row = 0; row < kRows; ++row) {
+    Tensor of_row = mask.Row(row);
+    const auto first = rng.Below(static_cast<uint64_t>(actions) - 1);
+    of_row.data<uint8_t>()[first] = of_row.data<uint8_t>()[first + 1] = 1;
+  }
+  return mask;
+}
+
 // Trains, exports and loads one policy.
 class Exported {
  public:
@@ -52,7 +65,8 @@ std::set<double> ExpectEqualActions(const std::string& yaml) {
   Exported exported(yaml);
   Rng rng(1, Purpose::kTest);
   const Tensor x = Observations(*exported.policy, rng);
-  const Tensor action = exported.policy->Act(x);
+  const Tensor mask = Masks(*exported.policy, rng);
+  const Tensor action = exported.policy->Act(x, {}, mask);
   std::set<double> different;
   for (int64_t i = 0; i < action.elements(); ++i) {
     different.insert(action.dtype() == DType::kInt64
@@ -63,6 +77,13 @@ std::set<double> ExpectEqualActions(const std::string& yaml) {
   TensorMap values;
   values.Set("observation", x);
   values.Set("action", action);
+  if (mask.defined()) {
+    values.Set("action_mask", mask);
+    for (int64_t row = 0; row < kRows; ++row) {
+      const auto chosen = static_cast<size_t>(action.Row(row).Item());
+      EXPECT_EQ(mask.Row(row).data<uint8_t>()[chosen], 1) << "row " << row;
+    }
+  }
   ExpectOnnxRuntimeAgrees(exported.model, values, 1e-5);
   return different;
 }
@@ -98,6 +119,18 @@ TEST(Export, IntegerObservationsAreOneHotAsHere) {
 TEST(Export, SacActsAsHere) {
   ExpectEqualActions(
       "algorithm: sac\ntotal_steps: 600\nenvironment: {id: Pendulum-v1}\n"
+      "replay: {capacity: 1000, min_size: 100, batch_size: 32}\nnetwork: {hidden: [32, 32]}\n");
+}
+
+constexpr char kMaskedTaxi[] = "environment: {id: Taxi-v4, arguments: {action_mask: true}}\n";
+
+TEST(Export, PpoObeysTheActionMaskAsHere) {
+  ExpectEqualActions(std::string(kPpo) + kMaskedTaxi);
+}
+
+TEST(Export, DqnObeysTheActionMaskAsHere) {
+  ExpectEqualActions(
+      std::string("algorithm: dqn\ntotal_steps: 1000\n") + kMaskedTaxi +
       "replay: {capacity: 1000, min_size: 100, batch_size: 32}\nnetwork: {hidden: [32, 32]}\n");
 }
 
