@@ -23,6 +23,7 @@ enum class Purpose : uint32_t {
   kEvaluation,       // index: evaluation row; disjoint from kEnvironment
   kTest,
   kEvaluationAction,  // index: evaluation row
+  kSampling,          // index: sample; position: two draws for each token
 };
 
 // One Philox4x32-10 block: four 32-bit numbers that depend on all bits of counter and key.

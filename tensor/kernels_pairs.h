@@ -50,7 +50,9 @@ struct Pairs : Tiles<S> {
 
 template <class S>
 constexpr PairTable MakePairTable() {
-  return {.dense_tiles = Tiles<S>::DenseTiles,
+  return {.dense_quantised = nullptr,
+          .unpack_quantised = nullptr,
+          .dense_tiles = Tiles<S>::DenseTiles,
           .dense = Pairs<S>::Dense,
           .weight_gradient_tiles = Tiles<S>::WeightGradientTiles,
           .weight_gradient = Pairs<S>::WeightGradient};

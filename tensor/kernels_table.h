@@ -6,6 +6,7 @@
 
 #include "tensor/kernels.h"
 #include "tensor/kernels_pointwise.h"
+#include "tensor/kernels_quantised.h"
 
 namespace weft::kernels {
 
@@ -19,6 +20,7 @@ struct DenseWork {
   Activation activation;
   const float* h;  // null: apply the activation; else multiply by its derivative
   float* y;
+  int64_t y_stride = 0;  // of y and h; 0: out
 };
 
 struct WeightGradientWork {
@@ -148,9 +150,27 @@ struct KernelTable {
   double (*multiply_add)(int64_t steps, float* result);
 };
 
+// Groups of 16 outputs [group, group_end) of a quantised panel (kernels_quantised.h).
+struct QuantisedWork {
+  CodeWidth width;
+  int64_t rows, in;          // rows: up to 4
+  int64_t outputs, columns;  // of the panel: padded, and those that exist
+  int64_t group, group_end;
+  const uint32_t* x;  // pairs, rows in / 2 apart
+  const std::byte* w;
+  const float* addend;
+  int64_t addend_stride;
+  float* y;
+  int64_t y_stride;
+};
+
 // Products of bf16 by pairs (kernels_pairs.h); `in` and the strides of the work count pairs, which
 // are passed as floats of the same bits.
 struct PairTable {
+  // Both may be null: plain code does it then.
+  void (*dense_quantised)(const QuantisedWork& work);
+  void (*unpack_quantised)(const QuantisedWork& work, uint32_t* pairs);
+
   int64_t (*dense_tiles)(const DenseWork& work, bool parallel);
   void (*dense)(const DenseWork& work, bool parallel, int64_t begin, int64_t end);
   int64_t (*weight_gradient_tiles)(const WeightGradientWork& work);

@@ -261,6 +261,7 @@ struct Tiles {
 
   static void Dense(const DenseWork& work, bool parallel, int64_t begin, int64_t end) {
     alignas(64) float sums[kMostSums];
+    const int64_t y_stride = work.y_stride == 0 ? work.out : work.y_stride;
     ForStrips(work.rows, work.out, parallel, begin, end,
               [&](const Strip& strip, int64_t first, int64_t last) {
                 const bool single = work.h == nullptr && strip.rows_each + strip.larger == 1;
@@ -273,12 +274,12 @@ struct Tiles {
                 t.w = work.w + work.in * strip.panel_column + (strip.column - strip.panel_column);
                 t.w_stride = strip.panel_width;
                 t.addend_stride = work.addend_stride;
-                t.y_stride = work.out;
+                t.y_stride = y_stride;
                 t.sums = direct ? nullptr : sums;
                 for (int64_t tile = first; tile < last; ++tile) {
                   const int64_t row = strip.RowOf(tile);
                   const int64_t rows = strip.rows_each + (tile < strip.larger ? 1 : 0);
-                  const int64_t corner = row * work.out + strip.column;
+                  const int64_t corner = row * y_stride + strip.column;
                   t.x = work.x + row * work.in;
                   t.addend = work.addend == nullptr
                                  ? nullptr
