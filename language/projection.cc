@@ -1,6 +1,7 @@
 #include "language/projection.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "tensor/kernels.h"
 #include "tensor/kernels_bf16.h"
@@ -35,29 +36,31 @@ Tensor Operand(Precision precision, int64_t rows, int64_t columns) {
 }
 
 Projection::Projection(int64_t in, int64_t out, bool bias, Precision precision)
-    : in_(in),
-      out_(out),
-      precision_(precision),
-      weight_(Tensor::Zeros({in, out}, DType::kFloat32, Layout::kPanels)) {
+    : in_(in), out_(out), precision_(precision) {
   if (bias) bias_ = Tensor::Zeros({out});
   WEFT_CHECK(precision == Precision::kFloat32 || (in % 2 == 0 && out % 2 == 0))
       << "a matrix [" << in << ", " << out << "] has an odd side: products in bf16 go by pairs";
 }
 
+// Made when it is first needed: a model that is kept quantised never has it.
+Tensor& Projection::weight() {
+  if (!weight_.defined()) weight_ = Tensor::Zeros({in_, out_}, DType::kFloat32, Layout::kPanels);
+  return weight_;
+}
+
 void Projection::SetRows(int64_t begin, std::span<const float> rows) {
   const int64_t count = std::ssize(rows) / in_;
-  float* const weight = weight_.data<float>().data();
+  float* const to_weight = weight().data<float>().data();
   for (int64_t row = 0; row < count;) {
     const int64_t column = begin + row;
     const int64_t together = std::min(count - row, kPanel - column % kPanel);
     for (int64_t k = 0; k < in_; ++k) {
-      float* const to = weight + PanelIndex(in_, out_, k, column);
+      float* const to = to_weight + PanelIndex(in_, out_, k, column);
       const float* const from = rows.data() + row * in_ + k;
       for (int64_t i = 0; i < together; ++i) to[i] = from[i * in_];
     }
     row += together;
   }
-  weight_.MarkWritten();
 }
 
 void Projection::GetRows(int64_t begin, std::span<float> rows) const {
@@ -71,13 +74,34 @@ void Projection::GetColumn(int64_t column, float* x) const {
     for (int64_t k = 0; k < in_; ++k) x[k] = weight[PanelIndex(in_, out_, k, column)];
     return;
   }
+  if (codes_.defined()) {
+    std::vector<BFloat16> rounded(in_);
+    kernels::GetQuantisedColumn(width_, in_, out_, column, codes_.raw(), rounded.data());
+    for (int64_t k = 0; k < in_; ++k) x[k] = ToFloat(rounded[k]);
+    return;
+  }
   const BFloat16* const pairs = Halves(pairs_);
   for (int64_t k = 0; k < in_; ++k) {
     x[k] = ToFloat(pairs[2 * PanelIndex(in_ / 2, out_, k / 2, column) + k % 2]);
   }
 }
 
+void Projection::UseCodes(kernels::CodeWidth width) {
+  WEFT_CHECK(precision_ == Precision::kBFloat16 && in_ % kernels::kQuantisedBlock == 0)
+      << "quantised weights are multiplied in bf16, by blocks of 32";
+  width_ = width;
+  codes_ = Tensor::Zeros({kernels::QuantisedBytes(width, in_, out_)}, DType::kUInt8);
+  weight_ = Tensor();
+}
+
+void Projection::SetCodes(int64_t column, const int8_t* codes, const uint16_t* scales,
+                          const uint16_t* offsets) {
+  kernels::SetQuantisedColumn(width_, in_, out_, column, codes, scales, offsets, codes_.raw());
+}
+
 void Projection::Refresh(const Context& context) {
+  if (codes_.defined()) return;
+  weight().MarkWritten();
   if (precision_ == Precision::kFloat32) return;
   if (!pairs_.defined()) pairs_ = Tensor::Empty({PanelElements(in_, out_)}, DType::kBFloat16);
   kernels::PackPairs(context, in_, out_, Floats(weight_), Halves(pairs_));
@@ -99,7 +123,10 @@ void Projection::Forward(const Context& context, const Tensor& x, const float* a
   const float* const added = bias ? Floats(bias_) : addend;
   const int64_t stride = bias ? 0 : out_;
   float* const to = y.data<float>().data();
-  if (precision_ == Precision::kBFloat16) {
+  if (codes_.defined()) {
+    kernels::DenseQuantised(context, width_, rows, in_, out_, Halves(x), codes_.raw(), added,
+                            stride, to);
+  } else if (precision_ == Precision::kBFloat16) {
     kernels::DenseBf16(context, rows, in_, out_, Halves(x), Halves(pairs_), added, stride, to);
   } else {
     kernels::DenseAdd(context, rows, in_, out_, Floats(x), Floats(weight_), added, stride, to);

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "tensor/context.h"
+#include "tensor/kernels_quantised.h"
 #include "tensor/tensor.h"
 
 namespace weft {
@@ -29,9 +31,17 @@ class Projection {
   // Output rows [begin, begin + rows.size() / in) in torch's layout [out, in], f32.
   void SetRows(int64_t begin, std::span<const float> rows);
   void GetRows(int64_t begin, std::span<float> rows) const;
-  // The f32 weight in panels and the bias [out]; undefined once FreeMaster was called.
-  Tensor& weight() { return weight_; }
+  // The f32 weight in panels, zero until it is set; gone once FreeMaster was called.
+  Tensor& weight();
   Tensor& bias() { return bias_; }
+
+  // Keeps the weights quantised instead of as numbers (bf16 only, in a multiple of 32, no gradient
+  // of their own): first UseCodes, then every output's codes as kernels::SetQuantisedColumn takes
+  // them.
+  void UseCodes(kernels::CodeWidth width);
+  void UseNumbers() { codes_ = Tensor(); }
+  void SetCodes(int64_t column, const int8_t* codes, const uint16_t* scales,
+                const uint16_t* offsets);
 
   // Makes what products in bf16 read from the f32 weight: after loading and after each step of an
   // optimiser. Where Backward works, its transpose too.
@@ -61,6 +71,8 @@ class Projection {
   Precision precision_ = Precision::kFloat32;
   Tensor weight_, bias_;
   Tensor pairs_, transposed_pairs_;  // bf16
+  Tensor codes_;                     // instead of weight_ and pairs_
+  kernels::CodeWidth width_ = kernels::CodeWidth::k4;
   Tensor d_weight_, d_bias_;
   bool differentiable_ = false;
 };

@@ -48,9 +48,13 @@ Transformer::Transformer(const ModelConfig& config, Precision precision)
     layer.down = Projection(config.intermediate, hidden, config.feed_forward_bias, precision);
   }
   final_norm_ = MakeNorm(hidden);
-  head_ = Projection(hidden, config.labels > 0 && !config.tied ? config.labels : config.vocabulary,
-                     false, precision);
-  if (!config.tied) embedding_ = Tensor::Zeros({config.vocabulary, hidden});
+  if (config.labels > 0) {
+    config_.tied = false;
+    head_ = Projection(hidden, config.labels, false, Precision::kFloat32);
+  } else {
+    head_ = Projection(hidden, config.vocabulary, false, precision);
+  }
+  if (!config_.tied) embedding_ = Tensor::Zeros({config.vocabulary, hidden});
   if (config.learned_positions > 0) positions_ = Tensor::Zeros({config.learned_positions, hidden});
 }
 
@@ -261,7 +265,7 @@ Tensor Transformer::Forward(const Context& context, const TokenBatch& batch,
     }
   }
   if (trace != nullptr) trace->last = x;
-  return Normalise(context, final_norm_, x, false);
+  return Normalise(context, final_norm_, x, config_.labels > 0);
 }
 
 }  // namespace weft

@@ -58,32 +58,33 @@ class Transformer {
   const ModelConfig& config() const { return config_; }
   Precision precision() const { return precision_; }
 
-  // Every weight by its canonical name (docs/model_files.md) and torch shape, for loaders and
+  // Every weight by its canonical name (weight_layout.h) and torch shape, for loaders and
   // writers: rows [begin, ..) of [rows, columns]; a vector is one column.
-  struct Weight {
+  struct WeightSlot {
     std::string name;
     int64_t rows, columns;
     std::function<void(int64_t begin, std::span<const float>)> set;
     std::function<void(int64_t begin, std::span<float>)> get;
+    // Of a matrix: where its rows lie.
+    Projection* projection = nullptr;
+    int64_t first = 0;
   };
-  std::vector<Weight> Weights();
-  // To be called when weights were set. keep_master: they will be read or trained again.
-  void Prepare(const Context& context, bool keep_master);
-
+  std::vector<WeightSlot> Weights();
   // The trained tensors, f32 (matrices in panels, those that lie side by side as one), and their
   // gradients in the same order. EnableGradient allocates the gradients; frozen: Backward passes
   // through only.
   void EnableGradient(bool frozen = false);
   std::vector<NamedParameter> Parameters();
   std::vector<Tensor> Gradients();
-  // After an optimiser's step.
+  // When weights were set, and after an optimiser's step.
   void Refresh(const Context& context);
 
   kernels::AttentionShape attention_shape(int64_t layer) const;
   int64_t page_bytes() const;  // of a page of 64 positions, all layers
 
-  // The rows after the final norm: Operand [T, H]. trace may be null. Throws
-  // Error(kInvalidArgument) for an id outside the vocabulary or a position outside the context.
+  // The rows after the final norm: Operand [T, H], or f32 where a score head reads them. trace may
+  // be null. Throws Error(kInvalidArgument) for an id outside the vocabulary or a position outside
+  // the context.
   Tensor Forward(const Context& context, const TokenBatch& batch, TransformerTrace* trace) const;
   // Adds to the gradients; d_final [T, H] f32 is d loss / d rows. The trace is used up.
   void Backward(const Context& context, const TokenBatch& batch, TransformerTrace& trace,

@@ -8,9 +8,9 @@
 namespace weft {
 namespace {
 
-using Weight = Transformer::Weight;
+using WeightSlot = Transformer::WeightSlot;
 
-Weight VectorWeight(std::string name, Tensor vector) {
+WeightSlot VectorSlot(std::string name, Tensor vector) {
   const int64_t size = vector.dim(0);
   return {.name = std::move(name),
           .rows = size,
@@ -25,7 +25,7 @@ Weight VectorWeight(std::string name, Tensor vector) {
               }};
 }
 
-Weight TableWeight(std::string name, Tensor table) {
+WeightSlot TableSlot(std::string name, Tensor table) {
   const int64_t columns = table.dim(1);
   return {.name = std::move(name),
           .rows = table.dim(0),
@@ -43,7 +43,7 @@ Weight TableWeight(std::string name, Tensor table) {
 }
 
 // Rows [first, first + rows) of a projection.
-Weight PartWeight(std::string name, Projection& projection, int64_t first, int64_t rows) {
+WeightSlot PartSlot(std::string name, Projection& projection, int64_t first, int64_t rows) {
   Projection* const whole = &projection;
   return {
       .name = std::move(name),
@@ -58,27 +58,27 @@ Weight PartWeight(std::string name, Projection& projection, int64_t first, int64
 
 }  // namespace
 
-std::vector<Weight> Transformer::Weights() {
-  std::vector<Weight> weights;
+std::vector<WeightSlot> Transformer::Weights() {
+  std::vector<WeightSlot> weights;
   const auto norm = [&](const std::string& name, const Norm& n) {
     if (!n.used()) return;
-    weights.push_back(VectorWeight(name + ".weight", n.weight));
-    if (n.bias.defined()) weights.push_back(VectorWeight(name + ".bias", n.bias));
+    weights.push_back(VectorSlot(name + ".weight", n.weight));
+    if (n.bias.defined()) weights.push_back(VectorSlot(name + ".bias", n.bias));
   };
   const auto part = [&](const std::string& name, Projection& projection, int64_t first,
                         int64_t rows) {
-    weights.push_back(PartWeight(name + ".weight", projection, first, rows));
+    weights.push_back(PartSlot(name + ".weight", projection, first, rows));
     if (projection.has_bias()) {
-      weights.push_back(VectorWeight(name + ".bias", projection.bias().Slice(first, first + rows)));
+      weights.push_back(VectorSlot(name + ".bias", projection.bias().Slice(first, first + rows)));
     }
   };
   if (embedding_.defined()) {
-    weights.push_back(TableWeight("model.embed_tokens.weight", embedding_));
+    weights.push_back(TableSlot("model.embed_tokens.weight", embedding_));
   } else {
     part("model.embed_tokens", head_, 0, config_.vocabulary);
   }
   if (positions_.defined()) {
-    weights.push_back(TableWeight("model.embed_positions.weight", positions_));
+    weights.push_back(TableSlot("model.embed_positions.weight", positions_));
   }
   for (size_t i = 0; i < layers_.size(); ++i) {
     Layer& layer = layers_[i];
@@ -132,12 +132,6 @@ void Transformer::ForNorms(F&& function) {
     visit(prefix + "post_feedforward_norm", layers_[i].feed_forward_post);
   }
   visit("model.norm", final_norm_);
-}
-
-void Transformer::Prepare(const Context& context, bool keep_master) {
-  Refresh(context);
-  if (keep_master) return;
-  ForProjections([](const std::string&, Projection& projection) { projection.FreeMaster(); });
 }
 
 void Transformer::Refresh(const Context& context) {

@@ -1,0 +1,98 @@
+// Continuing prompts, many at a time: each step takes pieces of prompts that are not yet read and
+// one token of every answer in progress through the model together. What is said to a prompt
+// depends on the prompt, its options and its seed alone, never on what else is in the batch.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "language/key_value_cache.h"
+#include "language/sampling.h"
+#include "language/transformer.h"
+
+namespace weft {
+
+struct GenerationRequest {
+  std::vector<int32_t> prompt;  // at least one token
+  int64_t samples = 1;          // answers to it
+  int64_t max_new_tokens = 256;
+  std::vector<int32_t> stop_ids;  // an answer ends with the first of them (which belongs to it)
+  SamplingOptions sampling;
+  uint64_t seed = 0;
+  uint64_t first_sample = 0;  // sample i draws from the stream first_sample + i of the seed
+};
+
+enum class FinishReason : uint8_t { kNone, kStop, kLength, kCancelled };
+const char* Name(FinishReason reason);
+
+struct GenerationEvent {
+  int64_t request;  // as Add returned
+  int64_t sample;   // in [0, samples)
+  int32_t id;       // -1 when cancelled
+  float log_probability;
+  FinishReason finish;  // kNone: the answer goes on
+};
+
+class Generator {
+ public:
+  struct Options {
+    int64_t max_rows = 64;            // answers in progress
+    int64_t max_prompt_tokens = 512;  // read in a step
+  };
+  // The model and the context must outlive this.
+  Generator(const Context& context, const Transformer& model, const Options& options);
+  Generator(const Context& context, const Transformer& model)
+      : Generator(context, model, Options()) {}
+
+  // Throws Error(kInvalidArgument): an empty prompt, ids outside the vocabulary, a prompt that with
+  // its answer would not fit the model's context (both lengths are named), bad options.
+  int64_t Add(GenerationRequest request);
+  // Ends what is left of a request; the next step reports it.
+  void Cancel(int64_t request);
+  bool idle() const { return waiting_.empty() && running_.empty(); }
+  // One pass through the model; events in the order of requests and samples.
+  void Step(const std::function<void(const GenerationEvent&)>& event);
+
+  int64_t cache_bytes() const { return cache_.bytes(); }
+
+ private:
+  struct Prompt {  // being read, or waiting for it
+    int64_t number;
+    GenerationRequest request;
+    KeyValueCache::Sequence sequence;
+    bool cancelled = false;
+  };
+  struct Answer {
+    int64_t number, sample;
+    std::shared_ptr<const GenerationRequest> request;
+    KeyValueCache::Sequence sequence;
+    std::vector<int32_t> ids;
+    bool cancelled = false;
+  };
+
+  // Samples the next token of an answer from logits [V] and says whether it ended.
+  bool Continue(Answer& answer, std::span<float> logits,
+                const std::function<void(const GenerationEvent&)>& event);
+
+  const Context& context_;
+  const Transformer& model_;
+  Options options_;
+  KeyValueCache cache_;
+  std::vector<Prompt> waiting_;
+  std::vector<Answer> running_;
+  int64_t next_ = 0;
+};
+
+// All answers to all requests, in order: what a batch job wants.
+struct GeneratedAnswer {
+  std::vector<int32_t> ids;
+  std::vector<float> log_probabilities;
+  FinishReason finish = FinishReason::kNone;
+};
+std::vector<std::vector<GeneratedAnswer>> Generate(const Context& context, const Transformer& model,
+                                                   std::span<const GenerationRequest> requests,
+                                                   const Generator::Options& options = {});
+
+}  // namespace weft

@@ -1,0 +1,126 @@
+// Answers depend on their prompt, options and seed alone, and their log-probabilities are those
+// that training sees.
+#include "language/generator.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <vector>
+
+#include "language/language_head.h"
+#include "tests/language/tiny_model.h"
+
+namespace weft {
+namespace {
+
+using testing::HasSubstr;
+
+GenerationRequest Ask(std::vector<int32_t> prompt, uint64_t seed) {
+  return {.prompt = std::move(prompt), .max_new_tokens = 70, .seed = seed};
+}
+
+// A prompt of `length` tokens.
+std::vector<int32_t> Prompt(int64_t length, int32_t first) {
+  std::vector<int32_t> ids;
+  for (int64_t i = 0; i < length; ++i) ids.push_back(static_cast<int32_t>((first + 7 * i) % 60));
+  return ids;
+}
+
+class Precisions : public testing::TestWithParam<Precision> {};
+INSTANTIATE_TEST_SUITE_P(Precisions, Precisions,
+                         testing::Values(Precision::kFloat32, Precision::kBFloat16));
+
+TEST_P(Precisions, AnAnswerIsTheSameAloneAndInAnyBatch) {
+  const auto model = MakeTiny(TinyConfig(), GetParam());
+  std::vector<GenerationRequest> requests = {Ask(Prompt(3, 1), 1), Ask(Prompt(100, 5), 2),
+                                             Ask(Prompt(64, 9), 3), Ask(Prompt(1, 2), 4)};
+  requests[2].samples = 3;
+  requests[3].sampling = {.temperature = 0.7, .top_k = 20, .top_p = 0.9, .repetition_penalty = 1.2};
+  const Context context;
+  const auto together = Generate(context, *model, requests);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const auto alone = Generate(context, *model, {&requests[i], 1});
+    for (int64_t sample = 0; sample < requests[i].samples; ++sample) {
+      EXPECT_EQ(alone[0][sample].ids, together[i][sample].ids);
+      EXPECT_EQ(alone[0][sample].log_probabilities, together[i][sample].log_probabilities);
+      EXPECT_EQ(alone[0][sample].finish, FinishReason::kLength);
+    }
+  }
+  EXPECT_NE(together[2][0].ids, together[2][1].ids);
+  ThreadPool pool(3);
+  const Context threads{.pool = &pool};
+  // Few rows at a time and prompts read in small pieces.
+  const auto pieces = Generate(threads, *model, requests, {.max_rows = 2, .max_prompt_tokens = 17});
+  for (size_t i = 0; i < requests.size(); ++i) {
+    for (int64_t sample = 0; sample < requests[i].samples; ++sample) {
+      EXPECT_EQ(pieces[i][sample].ids, together[i][sample].ids);
+    }
+  }
+}
+
+TEST_P(Precisions, LogProbabilitiesHaveTheBitsOfTheTrainingPath) {
+  const auto model = MakeTiny(TinyConfig(), GetParam());
+  const Context context;
+  GenerationRequest request = Ask(Prompt(20, 3), 8);
+  request.sampling.temperature = 0.7;
+  const GeneratedAnswer answer = Generate(context, *model, {&request, 1})[0][0];
+  std::vector<int32_t> ids = request.prompt, positions, targets;
+  ids.insert(ids.end(), answer.ids.begin(), answer.ids.end());
+  for (size_t i = 0; i < ids.size(); ++i) {
+    positions.push_back(static_cast<int32_t>(i));
+    const bool answered = i + 1 >= request.prompt.size() && i + 1 < ids.size();
+    targets.push_back(answered ? ids[i + 1] : -1);
+  }
+  const kernels::AttentionSpan span{0, std::ssize(ids), 0, nullptr};
+  const Tensor rows =
+      model->Forward(context, {.ids = ids, .positions = positions, .spans = {&span, 1}}, nullptr);
+  const TokenScores scores = ScoreTokens(context, *model, rows, targets, {.temperature = 0.7f});
+  for (size_t i = 0; i < answer.ids.size(); ++i) {
+    EXPECT_EQ(scores.log_probability.data<float>()[request.prompt.size() - 1 + i],
+              answer.log_probabilities[i])
+        << "token " << i;
+  }
+}
+
+TEST(Generator, StopsAtAStopIdAndWhenCancelled) {
+  const auto model = MakeTiny(TinyConfig());
+  const Context context;
+  GenerationRequest request = Ask(Prompt(4, 3), 8);
+  const GeneratedAnswer free = Generate(context, *model, {&request, 1})[0][0];
+  request.stop_ids = {free.ids[5]};
+  const GeneratedAnswer stopped = Generate(context, *model, {&request, 1})[0][0];
+  EXPECT_EQ(stopped.finish, FinishReason::kStop);
+  EXPECT_LE(stopped.ids.size(), 6u);
+  EXPECT_EQ(stopped.ids.back(), free.ids[5]);
+
+  Generator generator(context, *model);
+  const int64_t number = generator.Add(Ask(Prompt(4, 3), 8));
+  int tokens = 0;
+  FinishReason last = FinishReason::kNone;
+  while (!generator.idle()) {
+    generator.Step([&](const GenerationEvent& event) {
+      last = event.finish;
+      if (event.id >= 0 && ++tokens == 3) generator.Cancel(number);
+    });
+  }
+  EXPECT_EQ(tokens, 3);
+  EXPECT_EQ(last, FinishReason::kCancelled);
+  EXPECT_EQ(generator.cache_bytes(), 0);
+}
+
+TEST(Generator, NamesBothLengthsOfWhatDoesNotFit) {
+  const auto model = MakeTiny(TinyConfig());
+  const Context context;
+  Generator generator(context, *model);
+  try {
+    generator.Add(Ask(Prompt(200, 1), 1));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("200 tokens"));
+    EXPECT_THAT(error.what(), HasSubstr("256"));
+  }
+  EXPECT_THROW(generator.Add(Ask({}, 1)), Error);
+  EXPECT_THROW(generator.Add(Ask({60}, 1)), Error);
+}
+
+}  // namespace
+}  // namespace weft

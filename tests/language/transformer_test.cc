@@ -1,0 +1,178 @@
+// The backward pass against differences of the loss, and the invariances that the law promises.
+#include "language/transformer.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <numeric>
+#include <vector>
+
+#include "language/language_head.h"
+#include "tests/language/tiny_model.h"
+
+namespace weft {
+namespace {
+
+using kernels::AttentionSpan;
+
+struct Batch {
+  std::vector<int32_t> ids, positions, targets;
+  std::vector<AttentionSpan> spans;
+
+  void Add(int64_t length, int32_t first) {
+    spans.push_back({std::ssize(ids), length, 0, nullptr});
+    for (int64_t i = 0; i < length; ++i) {
+      ids.push_back(static_cast<int32_t>((first + 11 * i) % 60));
+      positions.push_back(static_cast<int32_t>(i));
+      targets.push_back(i + 1 < length ? static_cast<int32_t>((first + 11 * (i + 1)) % 60) : -1);
+    }
+  }
+  TokenBatch tokens() const { return {.ids = ids, .positions = positions, .spans = spans}; }
+};
+
+double Loss(Transformer& model, const Batch& batch, TransformerTrace* trace, Tensor* d_final) {
+  const Tensor rows = model.Forward({}, batch.tokens(), trace);
+  double loss = 0;
+  const HeadLoss head = [&](const HeadBlock& block) {
+    for (size_t i = 0; i < block.rows.size(); ++i) {
+      loss -= block.log_probability[i] + 0.1 * block.entropy[i];
+      block.d_log_probability[i] = -1;
+      block.d_entropy[i] = -0.1f;
+    }
+  };
+  if (trace == nullptr) {
+    const TokenScores scores =
+        ScoreTokens({}, model, rows, batch.targets, {.temperature = 0.9f, .entropy = true});
+    for (size_t i = 0; i < batch.targets.size(); ++i) {
+      loss -= scores.log_probability.data<float>()[i] + 0.1 * scores.entropy.data<float>()[i];
+    }
+    return loss;
+  }
+  ScoreTokens({}, model, rows, batch.targets, {.temperature = 0.9f, .entropy = true}, head,
+              d_final);
+  return loss;
+}
+
+ModelConfig Variant(int which) {
+  ModelConfig config = TinyConfig();
+  if (which == 1) {  // GPT-NeoX and OPT together
+    config.norm = NormKind::kLayerNorm;
+    config.gated = false;
+    config.activation = FeedForwardActivation::kGelu;
+    config.qkv_bias = config.attention_output_bias = config.feed_forward_bias = true;
+    config.parallel_residual = true;
+    config.tied = false;
+    config.rope.rotary_dimensions = 4;
+    config.rope.inverse_frequencies.resize(2);
+    config.learned_positions = 40;
+    config.learned_position_offset = 2;
+  }
+  if (which == 2) {  // Gemma 2 with Qwen 3's norms
+    config.norm_offset = config.post_norms = config.query_key_norm = true;
+    config.activation = FeedForwardActivation::kGeluTanh;
+    config.attention_softcap = 3;
+    config.final_softcap = 5;
+    config.embedding_scale = 1.5f;
+    config.windows = {4, 0};
+  }
+  return config;
+}
+
+class Variants : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Variants, Variants, testing::Values(0, 1, 2));
+
+TEST_P(Variants, GradientsAreThoseOfDifferences) {
+  const auto model = MakeTiny(Variant(GetParam()));
+  model->EnableGradient();
+  Batch batch;
+  batch.Add(9, 1);
+  batch.Add(5, 7);
+  TransformerTrace trace;
+  Tensor d_final;
+  Loss(*model, batch, &trace, &d_final);
+  model->Backward({}, batch.tokens(), trace, d_final);
+  auto parameters = model->Parameters();
+  const auto gradients = model->Gradients();
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const auto values = parameters[i].tensor->data<float>();
+    const auto gradient = gradients[i].data<float>();
+    // Along the gradient the loss must rise by its square.
+    double square = 0;
+    for (const float g : gradient) square += static_cast<double>(g) * g;
+    if (square < 1e-8) continue;  // a key's bias: the softmax does not see it
+    const double step = 2e-3 / std::sqrt(square);
+    const std::vector<float> before(values.begin(), values.end());
+    const auto moved = [&](double by) {
+      for (size_t e = 0; e < values.size(); ++e) {
+        values[e] = static_cast<float>(before[e] + by * gradient[e]);
+      }
+      model->Refresh({});
+      return Loss(*model, batch, nullptr, nullptr);
+    };
+    const double slope = (moved(step) - moved(-step)) / (2 * step);
+    moved(0);
+    EXPECT_NEAR(slope / square, 1, 0.02) << parameters[i].name.text();
+  }
+}
+
+TEST_P(Variants, RecomputingGivesTheSameBits) {
+  const auto model = MakeTiny(Variant(GetParam()));
+  model->EnableGradient();
+  Batch batch;
+  batch.Add(9, 1);
+  batch.Add(5, 7);
+  std::vector<std::vector<float>> first;
+  for (const bool recompute : {false, true}) {
+    TransformerTrace trace{.recompute = recompute};
+    Tensor d_final;
+    Loss(*model, batch, &trace, &d_final);
+    model->Backward({}, batch.tokens(), trace, d_final);
+    auto gradients = model->Gradients();
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      const auto values = gradients[i].data<float>();
+      if (recompute) {
+        EXPECT_TRUE(SameBits({values.begin(), values.end()}, first[i]));
+      } else {
+        first.emplace_back(values.begin(), values.end());
+      }
+      gradients[i].Fill(0);
+    }
+  }
+}
+
+// A sequence gives the same rows alone, in any batch, at every level and with any threads.
+TEST_P(Variants, RowsDependOnTheirSequenceAlone) {
+  for (const Precision precision : {Precision::kFloat32, Precision::kBFloat16}) {
+    const auto model = MakeTiny(Variant(GetParam()), precision);
+    Batch alone, batch;
+    alone.Add(30, 3);
+    batch.Add(13, 8);
+    batch.Add(30, 3);
+    batch.Add(2, 4);
+    std::vector<float> want;
+    ForEveryContext([&](const Context& context) {
+      const auto logits = [&](const Batch& b, int64_t first) {
+        const Tensor rows = model->Forward(context, b.tokens(), nullptr);
+        const Tensor all = Logits(context, *model, rows);
+        const Tensor part = all.Slice(first, first + 30);
+        return std::vector<float>(part.data<float>().begin(), part.data<float>().end());
+      };
+      if (want.empty()) want = logits(alone, 0);
+      EXPECT_TRUE(SameBits(logits(alone, 0), want));
+      EXPECT_TRUE(SameBits(logits(batch, 13), want));
+    });
+  }
+}
+
+TEST(Transformer, RefusesIdsAndPositionsThatItDoesNotHave) {
+  const auto model = MakeTiny(TinyConfig());
+  Batch batch;
+  batch.Add(3, 1);
+  batch.ids[1] = 60;
+  EXPECT_THROW(model->Forward({}, batch.tokens(), nullptr), Error);
+  batch.ids[1] = 5;
+  batch.positions[2] = 256;
+  EXPECT_THROW(model->Forward({}, batch.tokens(), nullptr), Error);
+}
+
+}  // namespace
+}  // namespace weft
