@@ -16,9 +16,10 @@ constexpr double kHalfWord = 0x1p32;
 }  // namespace
 
 Box2dEnvironment::Box2dEnvironment(EnvironmentSpec spec, size_t record)
-    : observation_(static_cast<size_t>(spec.observation.at(0).shape.elements())),
-      record_(record),
-      spec_(std::make_unique<EnvironmentSpec>(std::move(spec))) {
+    : record_(record), spec_(std::make_unique<EnvironmentSpec>(std::move(spec))) {
+  const Leaf& leaf = spec_->observation.at(0);
+  if (leaf.dtype == DType::kFloat32)
+    observation_.resize(static_cast<size_t>(leaf.shape.elements()));
   // Steps allocate nothing up to the time limit.
   history_.reserve(kStreamNumbers + record_ * static_cast<size_t>(spec_->time_limit));
 }

@@ -27,7 +27,8 @@ class Box2dEnvironment : public Environment {
   void GetState(std::vector<double>& state) const final { state = history_; }
   // Throws Error(kInvalidArgument) for numbers that no episode has.
   void SetState(std::span<const double> state) final;
-  void Observe(ObservationRow out) final;
+  // Copies observation_.
+  void Observe(ObservationRow out) override;
 
  protected:
   struct Outcome {
@@ -45,7 +46,8 @@ class Box2dEnvironment : public Environment {
   // One step of the world; depends on nothing but the world and the record.
   virtual Outcome Play(std::span<const double> record) = 0;
 
-  std::vector<float> observation_;  // after the last step
+  // After the last step; empty, and for the derived class to make, when it is not of f32.
+  std::vector<float> observation_;
 
  private:
   void Check(std::span<const double> state) const;

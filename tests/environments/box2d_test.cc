@@ -14,6 +14,8 @@
 #include "environments/box2d/bipedal_terrain.h"
 #include "environments/box2d/bipedal_walker_rules.h"
 #include "environments/box2d/lunar_lander_rules.h"
+#include "environments/box2d/race_track.h"
+#include "environments/box2d/race_view.h"
 #include "environments/drawing/canvas.h"
 #include "environments/environment_row.h"
 #include "nn/safetensors.h"
@@ -326,6 +328,103 @@ TEST(BipedalTerrain, IsThatOfTheOriginal) {
       }
     }
   }
+}
+
+// Rewards follow from which tiles the wheels touch when. Pictures differ where edges are smoothed
+// and digits written, and pygame's scaling makes them darker by up to 2 of 255.
+TEST(CarRacing, DrivesAsTheOriginal) {
+  TensorMap tensors = ReadSafetensors(kFixtures + "car_race.safetensors");
+  const auto state = tensors.At("state").data<double>();
+  const auto rewards = tensors.At("reward").data<double>();
+  EnvironmentRow row = Make("CarRacing-v3");
+  row.SetState(state.first(6));
+  const auto difference = [&](int64_t picture) {
+    const std::vector<double> pixels = row.Observation();
+    const Tensor original = tensors.At("obs").Row(picture);
+    double sum = 0;
+    for (size_t i = 0; i < pixels.size(); ++i)
+      sum += std::abs(pixels[i] - original.data<uint8_t>()[i]);
+    return sum / static_cast<double>(pixels.size());
+  };
+  EXPECT_LT(difference(0), 2.5);
+  Rng rng(1, Purpose::kTest);
+  double earned = 0;
+  for (size_t t = 0; t < rewards.size(); ++t) {
+    const double* record = state.data() + 6 + 3 * t;
+    const std::array<double, 3> action{-record[0], record[1], record[2]};
+    row.Step({action.data(), DType::kFloat64}, rng);
+    EXPECT_NEAR(row.reward(), rewards[t], 1e-9) << t;
+    earned += row.reward();
+  }
+  EXPECT_GT(earned, 10);
+  EXPECT_LT(difference(1), 2.5);
+}
+
+TEST(CarRacing, TracksAreThoseOfTheOriginal) {
+  TensorMap tensors = ReadSafetensors(kFixtures + "car_race.safetensors");
+  const Tensor& expected = tensors.At("track");
+  Rng rng({.seed = 101});
+  std::vector<car_racing::Stretch> track;
+  car_racing::DrawTrack(rng, track);
+  ASSERT_EQ(std::ssize(track), expected.dim(0));
+  for (size_t i = 0; i < track.size(); ++i) {
+    const Tensor place = expected.Row(static_cast<int64_t>(i));
+    const auto numbers = place.data<double>();
+    EXPECT_NEAR(track[i].heading, numbers[1], 1e-9);
+    EXPECT_NEAR(track[i].x, numbers[2], 1e-9);
+    EXPECT_NEAR(track[i].y, numbers[3], 1e-9);
+  }
+}
+
+TEST(CarRacing, GasAndBrakeWork) {
+  EnvironmentRow row = Make("CarRacing-v3", "{continuous: false}");
+  Rng rng(1, Purpose::kTest);
+  row.Reset(rng);
+  // The bar of the true speed, in columns 12 to 14 of the instruments.
+  const auto speed = [&] {
+    double sum = 0;
+    const std::vector<double> pixels = row.Observation();
+    for (size_t y = 84; y < 94; ++y) sum += pixels[3 * (96 * y + 13)];
+    return sum;
+  };
+  for (int t = 0; t < 100; ++t) Step(row, 3, rng);
+  const double fast = speed();
+  for (int t = 0; t < 100; ++t) Step(row, 4, rng);
+  EXPECT_GT(fast, speed() + 100);
+  EXPECT_THROW(Make("CarRacing-v3", "{lap_complete_percent: 2}"), Error);
+}
+
+TEST(CarRacing, LeavingThePlayfieldEndsTheEpisode) {
+  EnvironmentRow row = Make("CarRacing-v3");
+  Rng rng(4, Purpose::kTest);
+  row.Reset(rng);
+  const std::array<float, 3> action{0, 1, 0};
+  int steps = 0;
+  for (; row.type() != StepType::kLast && steps < 1500; ++steps)
+    row.Step({action.data(), DType::kFloat32}, rng);
+  EXPECT_LT(steps, 1500);
+  EXPECT_EQ(row.reward(), -100);
+  EXPECT_EQ(row.discount(), 0);
+}
+
+// Corners in shares of the sides; points at the middle of 16 parts of each pixel.
+TEST(RaceView, CoversPointsAndLeavesNoSeam) {
+  car_racing::View view;
+  const std::array<Point, 3> below{{{0, 0}, {0, 1}, {1, 1}}}, above{{{0, 0}, {1, 0}, {1, 1}}};
+  view.Add(below, {200, 100, 50});
+  view.Add(above, {200, 100, 50});
+  std::vector<uint8_t> pixels(7 * 5 * 3);
+  view.Paint(7, 5, pixels.data());
+  for (size_t i = 0; i < pixels.size(); i += 3) {
+    EXPECT_EQ(pixels[i], 200);
+    EXPECT_EQ(pixels[i + 1], 100);
+    EXPECT_EQ(pixels[i + 2], 50);
+  }
+  view.Clear();
+  view.Add(std::array<Point, 4>{{{0, 0}, {0.25, 0}, {0.25, 1}, {0, 1}}}, {255, 0, 0});
+  view.Paint(2, 1, pixels.data());
+  EXPECT_EQ(pixels[0], 127);  // half of the left pixel
+  EXPECT_EQ(pixels[3], 0);
 }
 
 class Box2d : public testing::TestWithParam<const char*> {};

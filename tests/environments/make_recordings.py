@@ -273,6 +273,26 @@ def terrains(name, episodes=4):
     write(name, tensors, {"env": "BipedalWalkerHardcore-v3"})
 
 
+def race(name, steps=80):
+    """CarRacing-v3 with given random numbers: weft's state at the end, the track, rewards and two pictures."""
+    env = gymnasium.make("CarRacing-v3").unwrapped
+    env._np_random = stream = Stream(101)
+    state, rewards = stream.words(), []
+    pictures = [env.reset()[0]]
+    for step in range(steps):
+        action = np.array([0.3 * np.sin(0.2 * step), 0.8, 0.3 * (step > 60)], np.float32)
+        obs, reward, *_ = env.step(action)
+        rewards.append(reward)
+        state += [-float(action[0]), float(action[1]), float(action[2])]
+    tensors = {
+        "state": np.array(state, np.float64),
+        "track": np.array(env.track, np.float64),
+        "reward": np.array(rewards, np.float64),
+        "obs": np.array([*pictures, obs], np.uint8),
+    }
+    write(name, tensors, {"env": "CarRacing-v3"})
+
+
 os.makedirs(FOLDER, exist_ok=True)
 classic("cartpole_sutton_barto", "CartPole-v1", sutton_barto_reward=True)
 classic("pendulum_f32", "Pendulum-v1", g=9.81)
@@ -304,3 +324,4 @@ flights("lander_flights")
 flights("lander_flights_continuous", continuous=True)
 flights("lander_flights_windy", enable_wind=True, wind_power=18.0, gravity=-8.0)
 terrains("bipedal_terrains")
+race("car_race")
