@@ -315,6 +315,11 @@ bool IsWord(char32_t code) {
          Between(code, 0x1F150, 0x1F169) || Between(code, 0x1F170, 0x1F189);
 }
 
+bool IsPrintable(char32_t code) {
+  const int category = Category(code);
+  return code == ' ' || (category != UTF8PROC_CATEGORY_CN && category < UTF8PROC_CATEGORY_ZS);
+}
+
 bool IsDecimal(char32_t code) {
   return Category(code) == UTF8PROC_CATEGORY_ND;
 }

@@ -64,6 +64,7 @@ bool IsMark(char32_t code);            // \p{M}
 bool IsNonSpacingMark(char32_t code);  // \p{Mn}
 bool IsControl(char32_t code);         // \p{Cc}, \p{Cf}, \p{Cs} or \p{Co}
 bool IsWord(char32_t code);            // \w: letters, marks, decimal and letter numbers, connectors
+bool IsPrintable(char32_t code);       // as Python's str.isprintable
 bool IsDecimal(char32_t code);         // \p{Nd}
 bool IsUpper(char32_t code);
 bool IsLower(char32_t code);
