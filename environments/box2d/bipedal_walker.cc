@@ -17,6 +17,7 @@
 #include "environments/box2d/draw_body.h"
 #include "environments/box2d/fast_joint.h"
 #include "environments/box2d/ground_contacts.h"
+#include "environments/box2d/world.h"
 #include "environments/drawing/canvas.h"
 #include "environments/register_environment.h"
 
@@ -25,30 +26,22 @@ namespace {
 
 using bipedal_walker::kScale;
 
-constexpr double kStepsPerSecond = 50;
-constexpr int kVelocityIterations = 6 * 30, kPositionIterations = 2 * 30;
 constexpr double kHipSpeed = 4, kKneeSpeed = 6;  // rad/s at most
 constexpr double kLidarRange = 160 / kScale;
 constexpr size_t kRays = 10;
-constexpr double kInitialForce = 5;  // N, the bound
-constexpr std::pair<double, double> kHull[] = {
-    {-30, 9}, {6, 9}, {34, 1}, {34, -8}, {-30, -8}};  // pixels
-constexpr double kLegDown = -8 / kScale;              // of the hips below the hull's centre
+constexpr double kInitialForce = 5;                                           // N, the bound
+constexpr Corner kHull[] = {{-30, 9}, {6, 9}, {34, 1}, {34, -8}, {-30, -8}};  // pixels
+constexpr double kLegDown = -8 / kScale;  // of the hips below the hull's centre
 constexpr double kLegWidth = 8 / kScale, kLegHeight = 34 / kScale;
 constexpr double kWidth = 600 / kScale, kHeight = 400 / kScale;  // m, of the view
 constexpr double kGroundFriction = 2.5;
 constexpr double kPixel = 1 / kScale;
-constexpr uint16_t kGround = 0x0001, kRobot = 0x0020;
-
-b2Vec2 Vector(double x, double y) {
-  return {static_cast<float>(x), static_cast<float>(y)};
-}
 
 // How far along a ray the nearest ground is, as a share of its length; 1 when there is none.
 class Ray final : public b2RayCastCallback {
  public:
   float ReportFixture(b2Fixture* fixture, const b2Vec2&, const b2Vec2&, float share) override {
-    if ((fixture->GetFilterData().categoryBits & kGround) == 0) return -1;
+    if ((fixture->GetFilterData().categoryBits & kGroundCategory) == 0) return -1;
     nearest_ = share;
     return share;
   }
@@ -139,8 +132,7 @@ class BipedalWalker final : public Box2dEnvironment {
     }
     // In Box2D 2.3 setting a motor wakes its bodies, in 2.4 changing it.
     for (b2Body* body : bodies_) body->SetAwake(true);
-    simulation_->world->Step(static_cast<float>(1 / kStepsPerSecond), kVelocityIterations,
-                             kPositionIterations);
+    Advance(*simulation_->world);
     Look();
     const double x = bodies_[0]->GetPosition().x;
     const double shaping = bipedal_walker::Shaping(x, bodies_[0]->GetAngle());
@@ -201,48 +193,29 @@ class BipedalWalker final : public Box2dEnvironment {
     }
   }
 
-  static b2Body* MakePart(b2World& world, const b2Vec2& position, double angle,
-                          const b2PolygonShape& shape, float density, float friction) {
-    b2BodyDef definition;
-    definition.type = b2_dynamicBody;
-    definition.position = position;
-    definition.angle = static_cast<float>(angle);
-    b2Body* body = world.CreateBody(&definition);
-    b2FixtureDef fixture;
-    fixture.shape = &shape;
-    fixture.density = density;
-    fixture.friction = friction;
-    fixture.filter.categoryBits = kRobot;
-    fixture.filter.maskBits = kGround;
-    body->CreateFixture(&fixture);
-    return body;
-  }
-
   static constexpr double kStartX =
       bipedal_walker::kTerrainStep * bipedal_walker::kTerrainStart / 2;
   static constexpr double kStartY = bipedal_walker::kTerrainHeight + 2 * kLegHeight;
 
   void MakeHull(b2World& world) {
-    std::array<b2Vec2, std::size(kHull)> corners;
-    for (size_t i = 0; i < corners.size(); ++i)
-      corners[i] = Vector(kHull[i].first / kScale, kHull[i].second / kScale);
-    b2PolygonShape shape;
-    shape.Set(corners.data(), static_cast<int32>(corners.size()));
-    bodies_[0] = MakePart(world, Vector(kStartX, kStartY), 0, shape, 5, 0.1f);
+    bodies_[0] =
+        MakePart(world, {.position = Vector(kStartX, kStartY), .density = 5, .friction = 0.1f},
+                 PolygonOf(kHull, kPixel));
     GroundContacts::NameHull(*bodies_[0]);
   }
 
   // side: -1 for the first leg, 1 for the second, which start tilted to either side.
   void MakeLeg(b2World& world, size_t leg, double side) {
-    constexpr float kFriction = 0.2f;  // Box2D's default
-    b2PolygonShape shape;
-    shape.SetAsBox(static_cast<float>(kLegWidth / 2), static_cast<float>(kLegHeight / 2));
-    b2Body* upper = MakePart(world, Vector(kStartX, kStartY - kLegHeight / 2 - kLegDown),
-                             side * 0.05, shape, 1, kFriction);
+    const auto part = [&](double width, double up) {
+      b2PolygonShape shape;
+      shape.SetAsBox(static_cast<float>(width / 2), static_cast<float>(kLegHeight / 2));
+      return MakePart(world,
+                      {.position = Vector(kStartX, kStartY + up - kLegDown), .angle = side * 0.05},
+                      shape);
+    };
+    b2Body* upper = part(kLegWidth, -kLegHeight / 2);
     joints_[2 * leg] = MakeJoint(world, *bodies_[0], *upper, kLegDown, side, -0.8, 1.1);
-    shape.SetAsBox(static_cast<float>(0.8 * kLegWidth / 2), static_cast<float>(kLegHeight / 2));
-    b2Body* lower = MakePart(world, Vector(kStartX, kStartY - kLegHeight * 3 / 2 - kLegDown),
-                             side * 0.05, shape, 1, kFriction);
+    b2Body* lower = part(0.8 * kLegWidth, -kLegHeight * 3 / 2);
     joints_[2 * leg + 1] = MakeJoint(world, *upper, *lower, -kLegHeight / 2, 1, -1.6, -0.1);
     GroundContacts::NameFoot(*lower, leg);
     bodies_[2 * leg + 1] = upper;

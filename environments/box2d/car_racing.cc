@@ -16,6 +16,7 @@
 #include "environments/box2d/race_drawing.h"
 #include "environments/box2d/race_track.h"
 #include "environments/box2d/race_view.h"
+#include "environments/box2d/world.h"
 #include "environments/drawing/canvas.h"
 #include "environments/register_environment.h"
 
@@ -24,8 +25,6 @@ namespace {
 
 using car_racing::Stretch, car_racing::Wheel;
 
-constexpr double kStepsPerSecond = 50;
-constexpr int kVelocityIterations = 6 * 30, kPositionIterations = 2 * 30;
 constexpr int64_t kSide = 96;  // of the observation, pixels
 
 // What the car's contacts with tiles come to. A tile is named by the data of its fixture, from 1.
@@ -128,7 +127,7 @@ class CarRacing final : public Box2dEnvironment {
     race.car.Build(*world, race.track[0].heading, race.track[0].x, race.track[0].y);
     steps_ = 0;
     counted_ = 0;
-    Advance();
+    Turn();
   }
 
   // Steering to the left, gas and brake.
@@ -148,7 +147,7 @@ class CarRacing final : public Box2dEnvironment {
   Outcome Play(std::span<const double> record) override {
     Race& race = simulation_->race;
     race.car.Control(record[0], record[1], record[2]);
-    Advance();
+    Turn();
     race.score -= 0.1;
     const double gain = race.score - std::exchange(counted_, race.score);
     const b2Vec2 place = race.car.hull->GetPosition();
@@ -198,7 +197,7 @@ class CarRacing final : public Box2dEnvironment {
     for (const Stretch& step : simulation_->race.track) {
       std::array<b2Vec2, 4> corners;
       for (size_t i = 0; i < corners.size(); ++i) {
-        corners[i] = {static_cast<float>(step.tile[i].x), static_cast<float>(step.tile[i].y)};
+        corners[i] = Vector(step.tile[i].x, step.tile[i].y);
       }
       shape.Set(corners.data(), static_cast<int32>(corners.size()));
       ++fixture.userData.pointer;
@@ -206,14 +205,13 @@ class CarRacing final : public Box2dEnvironment {
     }
   }
 
-  void Advance() {
+  void Turn() {
     car_racing::Car& car = simulation_->race.car;
     car.Step(1 / kStepsPerSecond);
     // In Box2D 2.3 setting a motor wakes its bodies, in 2.4 changing it.
     car.hull->SetAwake(true);
     for (const Wheel& wheel : car.wheels) wheel.body->SetAwake(true);
-    simulation_->world->Step(static_cast<float>(1 / kStepsPerSecond), kVelocityIterations,
-                             kPositionIterations);
+    Advance(*simulation_->world);
     ++steps_;
   }
 

@@ -15,6 +15,7 @@
 #include "environments/box2d/fast_joint.h"
 #include "environments/box2d/ground_contacts.h"
 #include "environments/box2d/lunar_lander_rules.h"
+#include "environments/box2d/world.h"
 #include "environments/drawing/canvas.h"
 #include "environments/register_environment.h"
 
@@ -23,8 +24,6 @@ namespace {
 
 using lunar_lander::Engines;
 
-constexpr double kStepsPerSecond = 50;
-constexpr int kVelocityIterations = 6 * 30, kPositionIterations = 2 * 30;
 constexpr double kScale = 30;  // pixels per metre: lengths are given in pixels
 constexpr double kPixel = 1 / kScale;
 constexpr double kWidth = 600 / kScale, kHeight = 400 / kScale;  // m, of the view
@@ -36,15 +35,11 @@ constexpr double kSideEngineAway = 12 / kScale;
 // The original rotates a side engine's height with two lengths, 14 along y and 17 along x.
 constexpr double kSideEngineHeight = 14 / kScale, kSideEngineHeightX = 17 / kScale;
 constexpr double kLegAway = 20 / kScale, kLegDown = 18 / kScale;
-constexpr std::pair<double, double> kHull[] = {{-14, 17}, {-17, 0}, {-17, -10},
-                                               {17, -10}, {17, 0},  {14, 17}};  // pixels
-constexpr uint16_t kGround = 0x0001, kHullCategory = 0x0010, kLegCategory = 0x0020;
+constexpr Corner kHull[] = {{-14, 17}, {-17, 0}, {-17, -10},
+                            {17, -10}, {17, 0},  {14, 17}};  // pixels
+constexpr uint16_t kHullCategory = 0x0010;
 constexpr size_t kChunks = 11;  // corners of the terrain
 constexpr int64_t kWindStart = 9999;
-
-b2Vec2 Vector(double x, double y) {
-  return {static_cast<float>(x), static_cast<float>(y)};
-}
 
 // Of time steps; not periodic.
 double Wind(int64_t step) {
@@ -143,8 +138,7 @@ class LunarLander final : public Box2dEnvironment {
     const GroundContacts& contacts = simulation_->contacts;
     if (windy_ && !contacts.down(0) && !contacts.down(1)) Blow();
     Fire(engines, record[2] / kScale, record[3] / kScale);
-    simulation_->world->Step(static_cast<float>(1 / kStepsPerSecond), kVelocityIterations,
-                             kPositionIterations);
+    Advance(*simulation_->world);
 
     const b2Vec2 position = lander_->GetPosition(), velocity = lander_->GetLinearVelocity();
     const std::array<double, 8> state{
@@ -213,42 +207,24 @@ class LunarLander final : public Box2dEnvironment {
   }
 
   void MakeHull(b2World& world) {
-    b2BodyDef definition;
-    definition.type = b2_dynamicBody;
-    definition.position = Vector(kWidth / 2, kHeight);
-    lander_ = world.CreateBody(&definition);
+    lander_ = MakePart(world,
+                       {.position = Vector(kWidth / 2, kHeight),
+                        .density = 5,
+                        .friction = 0.1f,
+                        .category = kHullCategory},
+                       PolygonOf(kHull, kPixel));
     GroundContacts::NameHull(*lander_);
-    std::array<b2Vec2, std::size(kHull)> corners;
-    for (size_t i = 0; i < corners.size(); ++i)
-      corners[i] = Vector(kHull[i].first / kScale, kHull[i].second / kScale);
-    b2PolygonShape shape;
-    shape.Set(corners.data(), static_cast<int32>(corners.size()));
-    b2FixtureDef fixture;
-    fixture.shape = &shape;
-    fixture.density = 5;
-    fixture.friction = 0.1f;
-    fixture.filter.categoryBits = kHullCategory;
-    fixture.filter.maskBits = kGround;
-    lander_->CreateFixture(&fixture);
   }
 
   // side: -1 for the first leg, which stands to the right.
   void MakeLeg(b2World& world, size_t foot, double side) {
-    b2BodyDef definition;
-    definition.type = b2_dynamicBody;
-    definition.position = Vector(kWidth / 2 - side * kLegAway, kHeight);
-    definition.angle = static_cast<float>(side * 0.05);
-    b2Body* leg = world.CreateBody(&definition);
-    GroundContacts::NameFoot(*leg, foot);
-    legs_[foot] = leg;
     b2PolygonShape shape;
     shape.SetAsBox(static_cast<float>(2 / kScale), static_cast<float>(8 / kScale));
-    b2FixtureDef fixture;
-    fixture.shape = &shape;
-    fixture.density = 1;
-    fixture.filter.categoryBits = kLegCategory;
-    fixture.filter.maskBits = kGround;
-    leg->CreateFixture(&fixture);
+    b2Body* leg = MakePart(
+        world, {.position = Vector(kWidth / 2 - side * kLegAway, kHeight), .angle = side * 0.05},
+        shape);
+    GroundContacts::NameFoot(*leg, foot);
+    legs_[foot] = leg;
 
     // A motor presses the leg outwards against its limit, as a spring would.
     b2RevoluteJointDef joint;

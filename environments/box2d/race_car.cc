@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
-#include <utility>
 
 #include "environments/box2d/fast_joint.h"
+#include "environments/box2d/world.h"
 
 namespace weft::car_racing {
 namespace {
 
-using Corner = std::pair<double, double>;
 constexpr Corner kNose[] = {{-60, 130}, {60, 130}, {60, 110}, {-60, 110}};
 constexpr Corner kNeck[] = {{-15, 120}, {15, 120}, {20, 20}, {-20, 20}};
 constexpr Corner kBody[] = {{25, 20},   {50, -10},  {50, -40},  {20, -90},
@@ -28,26 +27,6 @@ constexpr double kRoadFriction = 1000000 * kCarSize * kCarSize;  // N at most
 constexpr double kGrassFriction = 0.6 * kRoadFriction;
 constexpr double kStiffness = 205000 * kCarSize * kCarSize;  // N per m/s of slip
 constexpr double kBrakeStep = 15;                            // rad/s that a full brake takes off
-constexpr uint16_t kWheelCategory = 0x0020, kGround = 0x0001;
-
-b2PolygonShape Shape(std::span<const Corner> corners) {
-  std::array<b2Vec2, b2_maxPolygonVertices> points;
-  for (size_t i = 0; i < corners.size(); ++i) {
-    points[i] = {static_cast<float>(corners[i].first * kCarSize),
-                 static_cast<float>(corners[i].second * kCarSize)};
-  }
-  b2PolygonShape shape;
-  shape.Set(points.data(), static_cast<int32>(corners.size()));
-  return shape;
-}
-
-b2Body* MakeBody(b2World& world, double heading, double x, double y) {
-  b2BodyDef definition;
-  definition.type = b2_dynamicBody;
-  definition.position = {static_cast<float>(x), static_cast<float>(y)};
-  definition.angle = static_cast<float>(heading);
-  return world.CreateBody(&definition);
-}
 
 double Sign(double value) {
   return value > 0 ? 1 : value < 0 ? -1 : 0;
@@ -81,37 +60,36 @@ void Push(Wheel& wheel, double seconds) {
     aside = aside / force * most;
   }
   wheel.omega -= seconds * ahead * kRadius / kInertia;
-  wheel.body->ApplyForceToCenter({static_cast<float>(aside * right.x + ahead * forward.x),
-                                  static_cast<float>(aside * right.y + ahead * forward.y)},
-                                 true);
+  wheel.body->ApplyForceToCenter(
+      Vector(aside * right.x + ahead * forward.x, aside * right.y + ahead * forward.y), true);
 }
 
 }  // namespace
 
 void Car::Build(b2World& world, double heading, double x, double y) {
-  hull = MakeBody(world, heading, x, y);
+  b2BodyDef definition;
+  definition.type = b2_dynamicBody;
+  definition.position = Vector(x, y);
+  definition.angle = static_cast<float>(heading);
+  hull = world.CreateBody(&definition);
   for (const std::span<const Corner> corners :
        {std::span<const Corner>(kNose), std::span<const Corner>(kNeck),
         std::span<const Corner>(kBody), std::span<const Corner>(kTail)}) {
-    const b2PolygonShape shape = Shape(corners);
+    const b2PolygonShape shape = PolygonOf(corners, kCarSize);
     hull->CreateFixture(&shape, 1);
   }
-  const b2PolygonShape tyre = Shape(kTyre);
+  const b2PolygonShape tyre = PolygonOf(kTyre, kCarSize);
   for (size_t i = 0; i < kWheels; ++i) {
     const double away_x = kPlaces[i].first * kCarSize, away_y = kPlaces[i].second * kCarSize;
     Wheel& wheel = wheels[i] = {};
     // Not turned with the hull: the joints pull the wheels to their places.
-    wheel.body = MakeBody(world, heading, x + away_x, y + away_y);
-    b2FixtureDef fixture;
-    fixture.shape = &tyre;
-    fixture.density = 0.1f;
-    fixture.filter.categoryBits = kWheelCategory;
-    fixture.filter.maskBits = kGround;
-    wheel.body->CreateFixture(&fixture);
+    wheel.body = MakePart(
+        world, {.position = Vector(x + away_x, y + away_y), .angle = heading, .density = 0.1f},
+        tyre);
     b2RevoluteJointDef joint;
     joint.bodyA = hull;
     joint.bodyB = wheel.body;
-    joint.localAnchorA = {static_cast<float>(away_x), static_cast<float>(away_y)};
+    joint.localAnchorA = Vector(away_x, away_y);
     joint.enableMotor = true;
     joint.enableLimit = true;
     joint.maxMotorTorque = static_cast<float>(180 * 900 * kCarSize * kCarSize);
