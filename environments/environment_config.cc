@@ -16,7 +16,7 @@ namespace {
 
 const std::vector<std::string>& WrapperNames() {
   static const auto& names = *new std::vector<std::string>{
-      "action_repeat", "clip_action", "clip_reward", "frame_stack", "scale_action"};
+      "action_repeat", "clip_action", "clip_reward", "frame_stack", "pixels", "scale_action"};
   return names;
 }
 
@@ -35,6 +35,11 @@ void WrapperConfig::Fields(FieldVisitor& visitor) {
   } else if (name == "clip_reward") {
     visitor.Field("low", low, "lower bound of a reward");
     visitor.Field("high", high, "upper bound of a reward");
+  } else if (name == "pixels") {
+    visitor.Field("width", width, "of the picture that is observed", Range::Between(1, 4096));
+    visitor.Field("height", height, "of the picture that is observed", Range::Between(1, 4096));
+    visitor.Field("camera", camera, "name or number of one of the model's; empty: the usual one");
+    visitor.Field("keep_state", keep_state, "observe what there was before, too");
   }
 }
 
@@ -142,6 +147,12 @@ std::unique_ptr<BatchEnvironment> MakeBatchEnvironment(const EnvironmentConfig& 
       batch = ClipReward(std::move(batch), wrapper.low, wrapper.high);
     } else if (wrapper.name == "frame_stack") {
       batch = FrameStack(std::move(batch), wrapper.count);
+    } else if (wrapper.name == "pixels") {
+      batch = ObservePixels(std::move(batch), {.width = wrapper.width,
+                                               .height = wrapper.height,
+                                               .camera = wrapper.camera,
+                                               .keep_state = wrapper.keep_state,
+                                               .pool = options.pool});
     } else if (wrapper.name == "scale_action") {
       batch = ScaleAction(std::move(batch));
     }

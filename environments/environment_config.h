@@ -28,8 +28,11 @@ struct WrapperConfig : Config {
   void Check() const override;
 
   std::string name;
-  int64_t count = 4;          // frame_stack: observations; action_repeat: steps
-  double low = -1, high = 1;  // clip_reward
+  int64_t count = 4;                // frame_stack: observations; action_repeat: steps
+  double low = -1, high = 1;        // clip_reward
+  int64_t width = 84, height = 84;  // pixels
+  std::string camera;
+  bool keep_state = false;
 };
 
 // Running mean and deviation of observations or of discounted returns. The statistics belong to the

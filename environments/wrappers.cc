@@ -8,6 +8,8 @@
 
 #include "base/check.h"
 #include "base/config.h"
+#include "base/thread_pool.h"
+#include "environments/drawing/canvas.h"
 
 namespace weft {
 namespace {
@@ -39,6 +41,14 @@ const Box& BoundsOf(const BatchEnvironment& batch, const char* wrapper) {
                                                     batch.spec().action.ToString());
   }
   return *box;
+}
+
+// All but the observation.
+void CopyTail(const TimeStep& from, TimeStep& to) {
+  to.reward.CopyFrom(from.reward);
+  to.discount.CopyFrom(from.discount);
+  to.type.CopyFrom(from.type);
+  to.episode_id.CopyFrom(from.episode_id);
 }
 
 // Writes function(element, its index in the row) of every element of an f32 action into a tensor of
@@ -189,15 +199,71 @@ class FrameStackWrapper final : public Wrapper {
       }
       out.observation.entry(leaf).second.CopyFrom(stack);
     }
-    out.reward.CopyFrom(single_.reward);
-    out.discount.CopyFrom(single_.discount);
-    out.type.CopyFrom(single_.type);
-    out.episode_id.CopyFrom(single_.episode_id);
+    CopyTail(single_, out);
   }
 
   int64_t count_;
   TimeStep single_;  // what the inner batch writes
   TensorMap stack_;  // leaves [N, count * O, ..]
+};
+
+class PixelWrapper final : public Wrapper {
+ public:
+  PixelWrapper(std::unique_ptr<BatchEnvironment> inner, const PixelOptions& options)
+      : Wrapper(std::move(inner)),
+        options_(options),
+        inside_(inner_->MakeTimeStep()),
+        pictures_(static_cast<size_t>(rows()), Picture(options.width, options.height)) {
+    if (spec_.appearance.width == 0 || inner_->environment(0) == nullptr) {
+      throw ConfigProblem("environment.wrappers",
+                          "pixels needs an environment that draws pictures, not " + spec_.id);
+    }
+    if (!options.keep_state) spec_.observation.clear();
+    spec_.observation.push_back({.name = "pixels",
+                                 .shape = {3, options.height, options.width},
+                                 .dtype = DType::kUInt8,
+                                 .low = {0},
+                                 .high = {255}});
+  }
+
+  void Reset(TimeStep& out) override {
+    inner_->Reset(inside_);
+    Show(out);
+  }
+  void Step(const Tensor& action, TimeStep& out) override {
+    inner_->Step(action, inside_);
+    Show(out);
+  }
+
+ private:
+  void Show(TimeStep& out) {
+    if (options_.keep_state) {
+      for (const auto& [name, tensor] : inside_.observation)
+        out.observation.At(name.text()).CopyFrom(tensor);
+    }
+    CopyTail(inside_, out);
+    Tensor& pixels = out.observation.At("pixels");
+    auto draw = [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) Draw(row, pixels);
+    };
+    if (options_.pool == nullptr || rows() == 1) return draw(0, rows());
+    options_.pool->ParallelForDynamic(rows(), 1, draw);
+  }
+
+  void Draw(int64_t row, Tensor& pixels) {
+    Picture& picture = pictures_[static_cast<size_t>(row)];
+    Canvas canvas(picture, options_.camera);
+    inner_->environment(row)->Render(canvas);
+    const auto area = static_cast<size_t>(picture.width * picture.height);
+    uint8_t* plane = pixels.data<uint8_t>().data() + static_cast<size_t>(row) * 3 * area;
+    for (size_t channel = 0; channel < 3; ++channel, plane += area) {
+      for (size_t i = 0; i < area; ++i) plane[i] = picture.pixels[3 * i + channel];
+    }
+  }
+
+  const PixelOptions options_;
+  TimeStep inside_;                // what the inner batch writes
+  std::vector<Picture> pictures_;  // [N]
 };
 
 }  // namespace
@@ -215,6 +281,11 @@ std::unique_ptr<BatchEnvironment> ClipReward(std::unique_ptr<BatchEnvironment> i
 std::unique_ptr<BatchEnvironment> FrameStack(std::unique_ptr<BatchEnvironment> inner,
                                              int64_t count) {
   return std::make_unique<FrameStackWrapper>(std::move(inner), count);
+}
+
+std::unique_ptr<BatchEnvironment> ObservePixels(std::unique_ptr<BatchEnvironment> inner,
+                                                const PixelOptions& options) {
+  return std::make_unique<PixelWrapper>(std::move(inner), options);
 }
 
 }  // namespace weft

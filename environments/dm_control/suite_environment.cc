@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "environments/drawing/canvas.h"
 
 namespace weft {
 
@@ -24,7 +25,13 @@ SuiteEnvironment::SuiteEnvironment(const SuiteTask& task)
     box.high.push_back(range[i + 1]);
   }
   *spec_ = {
-      .id = task.id, .observation = {}, .action = std::move(box), .time_limit = task.time_limit};
+      .id = task.id,
+      .observation = {},
+      .action = std::move(box),
+      .time_limit = task.time_limit,
+      .appearance = {.width = 320,
+                     .height = 240,
+                     .frames_per_second = 1 / (physics_.timestep() * static_cast<double>(steps_))}};
 }
 
 void SuiteEnvironment::Declare(const std::vector<Entry>& entries) {
@@ -51,6 +58,10 @@ void SuiteEnvironment::Step(ActionRow action, Rng&, StepRow out) {
   physics_.Step(control_, steps_);
   Observe(out.observation);
   out.Next(Reward(), Terminated());
+}
+
+void SuiteEnvironment::Render(Canvas& canvas) const {
+  physics_.Render(canvas.camera(), canvas.picture());
 }
 
 void SuiteEnvironment::Save(Writer& out) const {

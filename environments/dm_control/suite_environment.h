@@ -45,6 +45,7 @@ class SuiteEnvironment : public Environment {
   void Step(ActionRow action, Rng& rng, StepRow out) final;
   void GetState(std::vector<double>& state) const final { physics_.GetState(state); }
   void SetState(std::span<const double> state) final { physics_.SetResetState(state); }
+  void Render(Canvas& canvas) const final;
   void Save(Writer& out) const final;
   void Load(Reader& in) final;
 

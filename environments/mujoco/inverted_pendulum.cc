@@ -22,7 +22,8 @@ constexpr MujocoTask Single(const char* id, int version) {
           .frame_skip = 2,
           .reset_noise_scale = 0.01,
           .reward_threshold = 950,
-          .version = version};
+          .version = version,
+          .camera_distance = 2.04};
 }
 
 class InvertedPendulum final : public MujocoEnvironment {
@@ -58,7 +59,8 @@ constexpr MujocoTask Double(const char* id, int version) {
           .reset_noise_scale = 0.1,
           .normal_velocity = true,
           .reward_threshold = 9100,
-          .version = version};
+          .version = version,
+          .camera_distance = 4.1225};
 }
 
 class InvertedDoublePendulum final : public MujocoEnvironment {

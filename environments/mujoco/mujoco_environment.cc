@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "environments/drawing/canvas.h"
+#include "environments/mujoco/mujoco_renderer.h"
 #include "environments/mujoco/numpy_sum.h"
 
 namespace weft {
@@ -56,6 +58,7 @@ MujocoEnvironment::MujocoEnvironment(const MujocoArguments& arguments, int64_t l
       reset_noise_scale_(arguments.reset_noise_scale),
       normal_velocity_(arguments.task.normal_velocity),
       version_(arguments.task.version),
+      camera_distance_(arguments.task.camera_distance),
       control_(static_cast<size_t>(simulation_.nu())),
       state_(static_cast<size_t>(simulation_.nq() + simulation_.nv())),
       spec_(std::make_unique<EnvironmentSpec>()) {
@@ -77,7 +80,8 @@ MujocoEnvironment::MujocoEnvironment(const MujocoArguments& arguments, int64_t l
             .observation = {},
             .action = std::move(box),
             .time_limit = task.time_limit,
-            .reward_threshold = task.reward_threshold};
+            .reward_threshold = task.reward_threshold,
+            .appearance = {.width = 480, .height = 480, .frames_per_second = 1 / dt()}};
 }
 
 void MujocoEnvironment::Declare(int64_t size, std::vector<std::string> info) {
@@ -128,6 +132,12 @@ void MujocoEnvironment::SetState(std::span<const double> state) {
 void MujocoEnvironment::Info(std::span<double> values) const {
   WEFT_CHECK_EQ(values.size(), info_.size()) << "info of " << spec_->id;
   std::copy(info_.begin(), info_.end(), values.begin());
+}
+
+void MujocoEnvironment::Render(Canvas& canvas) const {
+  FreeCamera free = simulation_.DistantCamera();
+  if (camera_distance_ > 0) free.distance = camera_distance_;
+  simulation_.Render(free, canvas.camera(), canvas.picture());
 }
 
 void MujocoEnvironment::Simulate(ActionRow action) {

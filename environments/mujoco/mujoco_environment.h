@@ -31,6 +31,9 @@ struct MujocoTask {
   double reward_threshold = 0;
   int64_t time_limit = 1000;
   int version = 5;
+  // How far Gymnasium's free camera stands, for models without one of their own, m; 0: as far as
+  // the model extends.
+  double camera_distance = 0;
 };
 
 struct MujocoArguments : Config {
@@ -72,6 +75,7 @@ class MujocoEnvironment : public Environment {
   void GetState(std::vector<double>& state) const final;
   void SetState(std::span<const double> state) final;
   void Info(std::span<double> values) const final;
+  void Render(Canvas& canvas) const final;
   void Save(Writer& out) const override { simulation_.Save(out); }
   void Load(Reader& in) override { simulation_.Load(in); }
 
@@ -104,6 +108,7 @@ class MujocoEnvironment : public Environment {
   double reset_noise_scale_;
   bool normal_velocity_;
   int version_;
+  double camera_distance_;
   std::vector<double> control_, state_;  // scratch
   std::unique_ptr<EnvironmentSpec> spec_;
 };

@@ -5,6 +5,7 @@
 #include <mujoco/mujoco.h>
 
 #include "base/check.h"
+#include "environments/mujoco/mujoco_renderer.h"
 
 namespace weft {
 namespace {
@@ -27,7 +28,9 @@ void MujocoPhysics::Free::operator()(mjData_* data) const {
 }
 
 MujocoPhysics::MujocoPhysics(const std::string& xml_file, MujocoEdit edit)
-    : model_(new mjModel(*LoadMujocoModel(xml_file, edit))), data_(mj_makeData(model_.get())) {
+    : model_(new mjModel(*LoadMujocoModel(xml_file, edit))),
+      data_(mj_makeData(model_.get())),
+      renderers_(MujocoRenderers::Of(LoadMujocoModel(xml_file, edit))) {
   WEFT_CHECK(data_ != nullptr) << "MuJoCo has no memory for " << xml_file;
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   for (int64_t i = 0; i < model_->nu; ++i) {
@@ -200,6 +203,11 @@ void MujocoPhysics::Step(std::span<const double> control, int64_t steps) {
 
 void MujocoPhysics::ClearTime() {
   data_->time = 0;
+}
+
+void MujocoPhysics::Render(const std::string& camera, Picture& picture) const {
+  const bool first = camera.empty() && model_->ncam > 0;
+  renderers_->Render(*model_, *data_, DefaultFreeCamera(*model_), first ? "0" : camera, picture);
 }
 
 void MujocoPhysics::GetState(std::vector<double>& state) const {

@@ -19,6 +19,9 @@ struct mjData_;
 
 namespace weft {
 
+class MujocoRenderers;
+struct Picture;
+
 enum class JointType { kFree, kBall, kSlide, kHinge };  // as MuJoCo numbers them
 
 struct MujocoJoint {
@@ -88,6 +91,10 @@ class MujocoPhysics {
   void Step(std::span<const double> control, int64_t steps);  // control: [nu]
   void ClearTime();
 
+  // The state of now. camera: as in mujoco_renderer.h; "": the model's first one, or the free one
+  // where it has none.
+  void Render(const std::string& camera, Picture& picture) const;
+
   // MuJoCo's integration state (time, positions, velocities, activations, warm start, control,
   // ...), then the arrays that are this simulation's own.
   void GetState(std::vector<double>& state) const;
@@ -111,6 +118,7 @@ class MujocoPhysics {
   std::vector<std::vector<double>> own_;
   std::unique_ptr<mjData_, Free> data_;
   std::vector<double> control_range_;
+  std::shared_ptr<MujocoRenderers> renderers_;
 };
 
 }  // namespace weft

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/scalar.h"
 #include "environments/mujoco/mujoco_model.h"
+#include "environments/mujoco/mujoco_renderer.h"
 
 namespace weft {
 namespace {
@@ -22,7 +23,9 @@ void MujocoSimulation::FreeData::operator()(mjData_* data) const {
 }
 
 MujocoSimulation::MujocoSimulation(const std::string& xml_file)
-    : model_(LoadMujocoModel(xml_file)), data_(mj_makeData(model_)) {
+    : model_(LoadMujocoModel(xml_file)),
+      data_(mj_makeData(model_)),
+      renderers_(MujocoRenderers::Of(model_)) {
   WEFT_CHECK(data_ != nullptr) << "MuJoCo has no memory for " << xml_file;
 }
 
@@ -119,6 +122,29 @@ void MujocoSimulation::Step(std::span<const double> control, int64_t steps) {
 
 void MujocoSimulation::ComputeContactForces() {
   mj_rnePostConstraint(model_, data_.get());
+}
+
+FreeCamera MujocoSimulation::DistantCamera() const {
+  const std::unique_ptr<mjData, FreeData> initial(mj_makeData(model_));
+  WEFT_CHECK(initial != nullptr) << "MuJoCo has no memory";
+  mj_kinematics(model_, initial.get());
+  FreeCamera camera{.distance = model_->stat.extent};
+  std::vector<double> values(static_cast<size_t>(model_->ngeom));
+  for (size_t axis = 0; axis < 3 && !values.empty(); ++axis) {
+    for (size_t geom = 0; geom < values.size(); ++geom)
+      values[geom] = initial->geom_xpos[3 * geom + axis];
+    std::ranges::sort(values);
+    const size_t middle = values.size() / 2;
+    camera.look_at[axis] =
+        values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+  }
+  return camera;
+}
+
+void MujocoSimulation::Render(const FreeCamera& free, const std::string& camera,
+                              Picture& picture) const {
+  const bool tracks = camera.empty() && mj_name2id(model_, mjOBJ_CAMERA, "track") >= 0;
+  renderers_->Render(*model_, *data_, free, tracks ? "track" : camera, picture);
 }
 
 void MujocoSimulation::Save(Writer& out) const {

@@ -14,6 +14,10 @@ struct mjData_;
 
 namespace weft {
 
+class MujocoRenderers;
+struct FreeCamera;
+struct Picture;
+
 class MujocoSimulation {
  public:
   // xml_file as in asset.h. The model is loaded on first use and lives as long as the process.
@@ -60,6 +64,13 @@ class MujocoSimulation {
   void Step(std::span<const double> control, int64_t steps);
   void ComputeContactForces();
 
+  // Where Gymnasium's free camera stands when it is told nothing: it looks at the middle of the
+  // shapes of the initial position from as far as the model extends.
+  FreeCamera DistantCamera() const;
+  // The state as the last step or reset left it. camera: as in mujoco_renderer.h; "": the one named
+  // track, as in Gymnasium, or the free one where there is none.
+  void Render(const FreeCamera& free, const std::string& camera, Picture& picture) const;
+
   // Exact: continues bit for bit, warm start of the solver included.
   void Save(Writer& out) const;
   void Load(Reader& in);
@@ -71,6 +82,7 @@ class MujocoSimulation {
 
   const mjModel_* model_;
   std::unique_ptr<mjData_, FreeData> data_;
+  std::shared_ptr<MujocoRenderers> renderers_;
 };
 
 }  // namespace weft

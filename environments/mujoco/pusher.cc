@@ -14,8 +14,11 @@ constexpr double kMinGoalDistance = 0.17;  // m, of the object at the start; the
 // The last four coordinates are those of the object and the goal.
 constexpr int64_t kArm = 7, kObjectAndGoal = 4;
 
-constexpr MujocoTask kPusher{
-    .id = "Pusher-v5", .xml_file = "pusher_v5.xml", .frame_skip = 5, .time_limit = 100};
+constexpr MujocoTask kPusher{.id = "Pusher-v5",
+                             .xml_file = "pusher_v5.xml",
+                             .frame_skip = 5,
+                             .time_limit = 100,
+                             .camera_distance = 4};
 
 class Pusher final : public MujocoEnvironment {
  public:

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "allocation_count.h"
+#include "base/thread_pool.h"
 #include "counter_environment.h"
+#include "environments/drawing/canvas.h"
 
 namespace weft {
 namespace {
@@ -109,6 +111,80 @@ TEST(Wrappers, AllocateNothingInAStep) {
   const int64_t before = AllocationCount();
   for (int i = 0; i < 20; ++i) batch->Step(action, step);
   EXPECT_EQ(AllocationCount(), before);
+}
+
+std::unique_ptr<BatchEnvironment> Registered(const std::string& id, int64_t rows) {
+  const EnvironmentEntry& entry = Environments().At(id);
+  return entry.make_batch(*entry.make_arguments(), {.rows = rows, .seed = 3});
+}
+
+TEST(ObservePixels, ShowsWhatEachRowRenders) {
+  const auto batch = ObservePixels(Registered("CartPole-v1", 2), {.width = 30, .height = 20});
+  ASSERT_EQ(batch->spec().observation.size(), 1u);
+  EXPECT_EQ(batch->spec().leaf("pixels").shape, (Shape{3, 20, 30}));
+  EXPECT_EQ(batch->spec().leaf("pixels").dtype, DType::kUInt8);
+  TimeStep step = batch->MakeTimeStep();
+  batch->Reset(step);
+  const Tensor left = Tensor::From<int64_t>({2}, {0, 1});
+  for (int i = 0; i < 40; ++i) {  // over the ends of episodes
+    for (int64_t row = 0; row < 2; ++row) {
+      Picture picture(30, 20);
+      Canvas canvas(picture);
+      batch->environment(row)->Render(canvas);
+      const auto pixels = step.observation.At("pixels").data<uint8_t>();
+      for (int64_t channel = 0; channel < 3; ++channel) {
+        for (int64_t y = 0; y < 20; ++y) {
+          for (int64_t x = 0; x < 30; ++x) {
+            ASSERT_EQ(pixels[static_cast<size_t>(((row * 3 + channel) * 20 + y) * 30 + x)],
+                      picture.At(x, y)[channel]);
+          }
+        }
+      }
+    }
+    batch->Step(left, step);
+  }
+}
+
+TEST(ObservePixels, KeepsTheStateWhenAskedAndTheStepAlways) {
+  const auto plain = Registered("CartPole-v1", 2);
+  const auto batch = ObservePixels(Registered("CartPole-v1", 2), {.keep_state = true});
+  ASSERT_EQ(batch->spec().observation.size(), 2u);
+  TimeStep expected = plain->MakeTimeStep(), step = batch->MakeTimeStep();
+  plain->Reset(expected);
+  batch->Reset(step);
+  const Tensor action = Tensor::From<int64_t>({2}, {0, 1});
+  for (int i = 0; i < 30; ++i) {
+    TensorMap leaves = step.Leaves();
+    leaves.Erase("pixels");
+    EXPECT_EQ(Hash(leaves), Hash(expected.Leaves()));
+    plain->Step(action, expected);
+    batch->Step(action, step);
+  }
+}
+
+TEST(ObservePixels, DrawsTheSameOnThreads) {
+  ThreadPool pool(3);
+  const auto one = ObservePixels(Registered("Acrobot-v1", 7), {});
+  const auto many = ObservePixels(Registered("Acrobot-v1", 7), {.pool = &pool});
+  TimeStep a = one->MakeTimeStep(), b = many->MakeTimeStep();
+  one->Reset(a);
+  many->Reset(b);
+  const Tensor action = Tensor::Full({7}, 2, DType::kInt64);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(Hash(a.Leaves()), Hash(b.Leaves()));
+    one->Step(action, a);
+    many->Step(action, b);
+  }
+}
+
+TEST(ObservePixels, RefusesWhatDrawsNoPictures) {
+  EXPECT_THROW(ObservePixels(Counter(1), {}), ConfigProblem);
+}
+
+TEST(ObservePixels, StacksItsFrames) {
+  const auto batch = FrameStack(ObservePixels(Registered("Pendulum-v1", 1), {}), 4);
+  EXPECT_EQ(batch->spec().leaf("pixels").shape, (Shape{12, 84, 84}));
+  EXPECT_NE(batch->environment(0), nullptr);
 }
 
 }  // namespace

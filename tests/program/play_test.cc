@@ -129,5 +129,35 @@ TEST(Play, SurvivesAnFfmpegThatFailsOrIsMissing) {
   EXPECT_FALSE(std::filesystem::exists(weft.folder() + "/p.mp4.part"));
 }
 
+TEST(Play, RendersMujocoByEitherLibrary) {
+  const WeftProcess weft;
+  const std::string play = "play random HalfCheetah-v5 --steps 2 --width 200 -o ";
+  const auto egl = weft.Run(play + "egl.png", "env MUJOCO_GL=egl");
+  const auto mesa = weft.Run(play + "osmesa.png", "env MUJOCO_GL=osmesa");
+  if (egl.status != 0 || mesa.status != 0) GTEST_SKIP() << egl.error << mesa.error;
+  EXPECT_EQ(weft.Read("egl.png"), weft.Read("osmesa.png"));
+  const auto either = weft.Run(play + "either.png");
+  EXPECT_EQ(either.status, 0) << either.error;
+  EXPECT_EQ(weft.Read("egl.png"), weft.Read("either.png"));
+}
+
+// Files that are no libraries stand before those of the system.
+TEST(Play, NamesThePackagesWhenNeitherLibraryLoads) {
+  const WeftProcess weft;
+  weft.Write("libEGL.so.1", "");
+  weft.Write("libOSMesa.so.8", "");
+  const auto played = weft.Run("play random HalfCheetah-v5 --steps 2 -o film.gif",
+                               "env LD_LIBRARY_PATH=" + weft.folder());
+  EXPECT_EQ(played.status, 70) << played.error;
+  for (const char* part : {"libEGL.so.1", "libOSMesa.so.8", "libegl1", "libosmesa6"}) {
+    EXPECT_NE(played.error.find(part), std::string::npos) << played.error;
+  }
+  EXPECT_FALSE(std::filesystem::exists(weft.folder() + "/film.gif"));
+  const auto unknown =
+      weft.Run("play random HalfCheetah-v5 --steps 2 -o film.gif", "env MUJOCO_GL=glfw");
+  EXPECT_EQ(unknown.status, 78);
+  EXPECT_NE(unknown.error.find("osmesa"), std::string::npos) << unknown.error;
+}
+
 }  // namespace
 }  // namespace weft
