@@ -223,6 +223,16 @@ void WriteFileAtomic(const std::string& path, std::string_view bytes) {
   Sync(Folder(path));
 }
 
+void WriteFileAtomic(const std::string& path,
+                     const std::function<void(const std::string&)>& write) {
+  Temporary temporary(TemporaryName(path));
+  RemoveTree(temporary.path());  // left by an earlier process of the same number
+  write(temporary.path());
+  Sync(temporary.path());
+  temporary.RenameTo(path);
+  Sync(Folder(path));
+}
+
 void WriteDirectoryAtomic(const std::string& path,
                           const std::function<void(const std::string&)>& fill) {
   std::error_code ignored;

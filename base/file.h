@@ -26,6 +26,9 @@ uint64_t FreeBytes(const std::string& path);  // what an ordinary user may still
 // them, and whoever owns the folder may remove them.
 void WriteFileAtomic(const std::string& path, std::string_view bytes);
 
+// As above for what is too large to be held: write(temporary path) makes the file.
+void WriteFileAtomic(const std::string& path, const std::function<void(const std::string&)>& write);
+
 // As WriteFileAtomic for a folder of files: fill(temporary path) writes the files (each is fsynced
 // afterwards), then the folder is renamed to path, which must not exist.
 void WriteDirectoryAtomic(const std::string& path,

@@ -1,0 +1,30 @@
+// Joins what a model's files hold with what its config asks for.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "language/model_config.h"
+#include "language/weight.h"
+
+namespace weft {
+
+// A tensor that a file holds, whatever the container.
+struct FoundTensor {
+  std::string name;
+  std::vector<int64_t> shape;
+  WeightType type = WeightType::kF32;
+  std::span<const uint8_t> bytes;
+};
+
+// The weights of the config in the order of ModelWeights. `file` names the model in messages.
+// `used` are names that were read otherwise (rope_freqs). Throws Error(kCorrupt) that lists all
+// tensors that are missing, unexpected or of the wrong shape.
+std::vector<Weight> JoinWeights(const ModelConfig& config, FileFormat format,
+                                std::vector<FoundTensor> found, std::span<const std::string> used,
+                                const std::string& file);
+
+}  // namespace weft
