@@ -1,7 +1,6 @@
 #include "language/gguf_tokenizer.h"
 
 #include <string_view>
-#include <unordered_set>
 
 #include "language/gguf.h"
 #include "language/gguf_keys.h"
@@ -11,24 +10,6 @@ namespace {
 
 constexpr std::string_view kTokens = "tokenizer.ggml.tokens";
 constexpr std::string_view kTemplate = "tokenizer.chat_template";
-
-// Each merge is two tokens and a space between them, and what they make is a token too.
-void CheckMerges(const GgufTokenizer& tokenizer, const GgufKeys& keys) {
-  const std::unordered_set<std::string_view> tokens(tokenizer.tokens.begin(),
-                                                    tokenizer.tokens.end());
-  std::string both;
-  for (size_t i = 0; i < tokenizer.merges.size(); ++i) {
-    const std::string_view merge = tokenizer.merges[i];
-    const size_t space = merge.find(' ', 1);
-    const bool parts = space != std::string_view::npos && space + 1 < merge.size();
-    if (parts) both.assign(merge.substr(0, space)).append(merge.substr(space + 1));
-    if (!parts || !tokens.contains(merge.substr(0, space)) ||
-        !tokens.contains(merge.substr(space + 1)) || !tokens.contains(both)) {
-      keys.Fail("tokenizer.ggml.merges",
-                "entry " + std::to_string(i) + " is no pair of tokens that makes a token");
-    }
-  }
-}
 
 }  // namespace
 
@@ -60,7 +41,6 @@ GgufTokenizer ReadGgufTokenizer(const GgufFile& file) {
   check_count("tokenizer.ggml.token_type", tokenizer.types.size());
   check_count("tokenizer.ggml.scores", tokenizer.scores.size());
   tokenizer.merges = keys.Strings("tokenizer.ggml.merges");
-  CheckMerges(tokenizer, keys);
 
   const auto id = [&](std::string_view key) {
     return keys.Integer(key, -1, static_cast<int64_t>(count) - 1).value_or(-1);

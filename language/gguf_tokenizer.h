@@ -33,8 +33,8 @@ struct GgufTokenizer {
   std::vector<std::pair<std::string, std::string>> named_templates;  // beside it: name, Jinja
 };
 
-// Throws Error(kCorrupt) naming the key when types or scores differ from tokens in number, an id is
-// no token, or a merge does not name tokens. The strings are copied from the file.
+// Throws Error(kCorrupt) naming the key when types or scores differ from tokens in number or an id
+// is no token. The strings are copied from the file.
 GgufTokenizer ReadGgufTokenizer(const GgufFile& file);
 
 }  // namespace weft

@@ -122,9 +122,9 @@ JsonValue JsonValue::MakeArray(std::vector<JsonValue> items) {
   return value;
 }
 
-JsonValue JsonValue::MakeObject() {
+JsonValue JsonValue::MakeObject(std::vector<Member> members) {
   JsonValue value;
-  value.value_ = std::vector<Member>();
+  value.value_ = std::move(members);
   return value;
 }
 

@@ -27,7 +27,7 @@ class JsonValue {
   explicit JsonValue(std::string value) : value_(std::move(value)) {}
   explicit JsonValue(const char* value) : value_(std::string(value)) {}
   static JsonValue MakeArray(std::vector<JsonValue> items = {});
-  static JsonValue MakeObject();
+  static JsonValue MakeObject(std::vector<Member> members = {});  // keys differ
 
   bool IsNull() const { return std::holds_alternative<std::monostate>(value_); }
   bool IsBool() const { return std::holds_alternative<bool>(value_); }

@@ -12,37 +12,12 @@
 #include "language/hf_config.h"
 #include "language/json_keys.h"
 #include "language/stored_tensors.h"
-#include "nn/safetensors.h"
 
 namespace weft {
 namespace {
 
 constexpr const char* kSingle = "model.safetensors";
 constexpr const char* kIndex = "model.safetensors.index.json";
-
-WeightType TypeOf(const SafetensorsEntry& entry, const std::string& file) {
-  if (entry.dtype == "F32") return WeightType::kF32;
-  if (entry.dtype == "F16") return WeightType::kF16;
-  if (entry.dtype == "BF16") return WeightType::kBF16;
-  throw Error(ErrorCode::kInvalidArgument, file + ": tensor " + entry.name + " has dtype " +
-                                               std::string(entry.dtype) +
-                                               "; weft reads weights in F32, F16 and BF16");
-}
-
-// Buffers may have any dtype.
-void AddTensors(const MappedFile& mapping, const std::string& file,
-                std::vector<FoundTensor>& found) {
-  const SafetensorsHeader header = ParseSafetensorsHeader(mapping.bytes(), file);
-  for (const SafetensorsEntry& entry : header.entries) {
-    if (IsIgnorableTensor(entry.name, FileFormat::kHuggingFace)) continue;
-    FoundTensor& tensor = found.emplace_back();
-    tensor.name = entry.name;
-    for (int d = 0; d < entry.shape.rank(); ++d) tensor.shape.push_back(entry.shape[d]);
-    tensor.type = TypeOf(entry, file);
-    tensor.bytes =
-        mapping.bytes().subspan(header.data_begin + entry.begin, entry.end - entry.begin);
-  }
-}
 
 // Every tensor stands in the shard that the index names, and none beside.
 void CheckIndex(const ShardIndex& index, const std::vector<std::pair<std::string, size_t>>& found,
@@ -117,7 +92,7 @@ void ModelFile::OpenFolder() {
   std::vector<FoundTensor> found;
   const auto add = [&](const std::string& file) {
     shards_.push_back(std::make_unique<MappedFile>(file));
-    AddTensors(*shards_.back(), file, found);
+    AddSafetensors(shards_.back()->bytes(), file, found);
   };
   std::string weights = path_ + "/" + kSingle;
   if (FileExists(weights)) {
@@ -149,15 +124,15 @@ void ModelFile::OpenGguf() {
   weights_ = JoinWeights(config(), FileFormat::kGguf, std::move(found), used, path_);
 }
 
-const Weight& ModelFile::Find(std::string_view name) const {
-  const auto found = std::ranges::find(weights_, name, &Weight::name);
+const StoredWeight& ModelFile::Find(std::string_view name) const {
+  const auto found = std::ranges::find(weights_, name, &StoredWeight::name);
   WEFT_CHECK(found != weights_.end()) << path_ << " has no weight " << name;
   return *found;
 }
 
 WeightType ModelFile::main_type() const {
   std::map<WeightType, int64_t> elements;
-  for (const Weight& weight : weights_) {
+  for (const StoredWeight& weight : weights_) {
     if (weight.shape().size() == 2) elements[weight.type()] += weight.elements();
   }
   const auto most =

@@ -17,7 +17,7 @@
 
 #include "language/gguf_tokenizer.h"
 #include "language/model_description.h"
-#include "language/weight.h"
+#include "language/stored_weight.h"
 
 namespace weft {
 
@@ -38,8 +38,9 @@ class ModelFile {
   const GenerationDefaults& generation() const { return description_.generation; }
 
   // All weights in the order of ModelWeights (weight_layout.h); views that live as long as this.
-  std::span<const Weight> weights() const { return weights_; }
-  const Weight& Find(std::string_view name) const;  // a canonical name; throws when there is none
+  std::span<const StoredWeight> weights() const { return weights_; }
+  const StoredWeight& Find(
+      std::string_view name) const;  // a canonical name; throws when there is none
   // The type of most of the matrices' elements, such as Q4_1.
   WeightType main_type() const;
 
@@ -53,7 +54,7 @@ class ModelFile {
 
   std::string path_;
   ModelDescription description_;
-  std::vector<Weight> weights_;
+  std::vector<StoredWeight> weights_;
   std::unique_ptr<GgufFile> gguf_;
   std::vector<std::unique_ptr<MappedFile>> shards_;
 };

@@ -6,9 +6,19 @@
 
 #include "base/check.h"
 #include "base/text.h"
+#include "nn/safetensors.h"
 
 namespace weft {
 namespace {
+
+WeightType TypeOf(const SafetensorsEntry& entry, const std::string& file) {
+  if (entry.dtype == "F32") return WeightType::kF32;
+  if (entry.dtype == "F16") return WeightType::kF16;
+  if (entry.dtype == "BF16") return WeightType::kBF16;
+  throw Error(ErrorCode::kInvalidArgument, file + ": tensor " + entry.name + " has dtype " +
+                                               std::string(entry.dtype) +
+                                               "; weft reads weights in F32, F16 and BF16");
+}
 
 using FoundByName = std::map<std::string, FoundTensor, std::less<>>;
 
@@ -54,9 +64,22 @@ void AddPrefix(std::string_view prefix, FoundByName& found, const std::set<std::
 
 }  // namespace
 
-std::vector<Weight> JoinWeights(const ModelConfig& config, FileFormat format,
-                                std::vector<FoundTensor> tensors, std::span<const std::string> used,
-                                const std::string& file) {
+void AddSafetensors(std::span<const uint8_t> bytes, const std::string& file,
+                    std::vector<FoundTensor>& found) {
+  const SafetensorsHeader header = ParseSafetensorsHeader(bytes, file);
+  for (const SafetensorsEntry& entry : header.entries) {
+    if (IsIgnorableTensor(entry.name, FileFormat::kHuggingFace)) continue;
+    FoundTensor& tensor = found.emplace_back();
+    tensor.name = entry.name;
+    for (int d = 0; d < entry.shape.rank(); ++d) tensor.shape.push_back(entry.shape[d]);
+    tensor.type = TypeOf(entry, file);
+    tensor.bytes = bytes.subspan(header.data_begin + entry.begin, entry.end - entry.begin);
+  }
+}
+
+std::vector<StoredWeight> JoinWeights(const ModelConfig& config, FileFormat format,
+                                      std::vector<FoundTensor> tensors,
+                                      std::span<const std::string> used, const std::string& file) {
   FoundByName found;
   for (FoundTensor& tensor : tensors) {
     std::string name = tensor.name;
@@ -67,7 +90,7 @@ std::vector<Weight> JoinWeights(const ModelConfig& config, FileFormat format,
   for (const StoredTensor& tensor : layout) wanted.insert(tensor.name);
   if (format == FileFormat::kHuggingFace) AddPrefix(OptionalPrefix(config), found, wanted);
 
-  std::vector<Weight> weights;
+  std::vector<StoredWeight> weights;
   std::vector<std::string> missing, misshaped, unexpected;
   for (const StoredTensor& tensor : layout) {
     const auto at = found.find(tensor.name);
@@ -109,7 +132,8 @@ std::vector<Weight> JoinWeights(const ModelConfig& config, FileFormat format,
   // Fused tensors give their parts one after the other; the order of the model is by weight.
   std::map<std::string, size_t, std::less<>> place;
   for (const WeightSpec& spec : ModelWeights(config)) place.emplace(spec.name, place.size());
-  std::ranges::sort(weights, {}, [&](const Weight& weight) { return place.at(weight.name()); });
+  std::ranges::sort(weights, {},
+                    [&](const StoredWeight& weight) { return place.at(weight.name()); });
   return weights;
 }
 

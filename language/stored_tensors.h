@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "language/model_config.h"
-#include "language/weight.h"
+#include "language/stored_weight.h"
 
 namespace weft {
 
@@ -20,11 +20,16 @@ struct FoundTensor {
   std::span<const uint8_t> bytes;
 };
 
+// Appends the tensors of a safetensors file in F32, F16 or BF16, views of `bytes`; needless buffers
+// are left out, another dtype is Error(kInvalidArgument).
+void AddSafetensors(std::span<const uint8_t> bytes, const std::string& file,
+                    std::vector<FoundTensor>& found);
+
 // The weights of the config in the order of ModelWeights. `file` names the model in messages.
 // `used` are names that were read otherwise (rope_freqs). Throws Error(kCorrupt) that lists all
 // tensors that are missing, unexpected or of the wrong shape.
-std::vector<Weight> JoinWeights(const ModelConfig& config, FileFormat format,
-                                std::vector<FoundTensor> found, std::span<const std::string> used,
-                                const std::string& file);
+std::vector<StoredWeight> JoinWeights(const ModelConfig& config, FileFormat format,
+                                      std::vector<FoundTensor> found,
+                                      std::span<const std::string> used, const std::string& file);
 
 }  // namespace weft

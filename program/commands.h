@@ -75,6 +75,7 @@ struct VerifyOptions {
   bool json = false;
 };
 int VerifyEnvironment(const VerifyOptions& options);
+int VerifyHostile(const VerifyOptions& options);
 
 struct ReproOptions {
   std::vector<std::string> configs;
@@ -96,6 +97,14 @@ int Plot(const PlotOptions& options);
 
 // Files of a new environment: in weft's own tree when the current folder is one, else a project.
 int NewEnvironment(const std::string& name, bool json);
+
+struct ConvertOptions {
+  std::string from;  // a name, a folder or a .gguf file
+  std::string to;    // a .gguf file, or a folder that does not exist
+  std::string type;  // of the weights; "": as they are
+  bool json = false;
+};
+int Convert(const ConvertOptions& options);
 
 int Export(const std::string& run, const std::string& file, bool json);
 

@@ -53,6 +53,7 @@ struct CommandLine {
   VerifyOptions verify;
   ReproOptions repro;
   PlotOptions plot;
+  ConvertOptions convert;
   std::string what, config, address, run, file;
   std::vector<std::string> overrides, repro_arguments;
   int process = 0;
@@ -66,6 +67,7 @@ struct CommandLine {
     AddRuns();
     AddInspection();
     AddMeasurement();
+    AddModels();
   }
 
   CLI::App* Command(const char* name, const char* help) {
@@ -211,6 +213,21 @@ struct CommandLine {
     });
   }
 
+  void AddModels() {
+    auto* command =
+        Command("convert", "write a language model as a Hugging Face folder or as GGUF");
+    command->add_option("from", convert.from, "folder, .gguf file or name of a model")->required();
+    command->add_option("to", convert.to, ".gguf file, or folder to make")->required();
+    command->add_option(
+        "--type", convert.type,
+        "of the weights: f32, f16, bf16 and, for GGUF, q8_0, q4_0, q4_1, q5_0, q5_1; "
+        "default: as they are");
+    command->callback([this] {
+      convert.json = json;
+      status = weft::Convert(convert);
+    });
+  }
+
   void AddMeasurement() {
     auto* command = Command("bench", "measure speed beside recorded peers");
     command->add_option("what", bench.what, "machine, learn or environments")
@@ -238,6 +255,16 @@ struct CommandLine {
     environment->callback([this] {
       verify.json = json;
       status = weft::VerifyEnvironment(verify);
+    });
+
+    auto* hostile = command->add_subcommand(
+        "hostile", "load damaged files in a child process and see that they are refused");
+    hostile->add_flag("--json", json, "the last line is one JSON object");
+    hostile->add_option("--reference", verify.reference, "folder with the files and manifest.json")
+        ->required();
+    hostile->callback([this] {
+      verify.json = json;
+      status = weft::VerifyHostile(verify);
     });
 
     command =

@@ -39,7 +39,7 @@ TEST(ModelFile, OpensEveryFamilyOfTheReference) {
     const auto model = ModelFile::Open(Models() + name);
     EXPECT_EQ(model->weights().size(), ModelWeights(model->config()).size()) << name;
     int64_t parameters = 0;
-    for (const Weight& weight : model->weights()) {
+    for (const StoredWeight& weight : model->weights()) {
       EXPECT_EQ(weight.Read().size(), static_cast<size_t>(weight.elements()));
       parameters += weight.elements();
     }
@@ -57,7 +57,7 @@ TEST(ModelFile, OpensEveryGgufOfTheReference) {
     if (!name.ends_with(".gguf") || name.starts_with("blocks") || name.starts_with("quirks"))
       continue;
     const auto model = ModelFile::Open(folder + name);
-    for (const Weight& weight : model->weights()) weight.Read();
+    for (const StoredWeight& weight : model->weights()) weight.Read();
     ++opened;
   }
   EXPECT_EQ(opened, 19);
@@ -70,7 +70,7 @@ TEST(ModelFile, SplitsFusedTensors) {
     const auto model = ModelFile::Open(Models() + "gpt2");
     const auto stored = Stored(ReadSafetensors(Models() + "gpt2/model.safetensors"),
                                "transformer.h.1.attn.c_attn.weight");
-    const Weight& key = model->Find("model.layers.1.self_attn.k_proj.weight");
+    const StoredWeight& key = model->Find("model.layers.1.self_attn.k_proj.weight");
     EXPECT_EQ(key.shape(), (std::vector<int64_t>{64, 64}));
     EXPECT_EQ(key.RowBytes(0), nullptr);
     const auto values = key.Read();
@@ -111,7 +111,7 @@ TEST(ModelFile, ShardsLegacyNamesAndTypesGiveTheSameWeights) {
     const auto first = ModelFile::Open(a), second = ModelFile::Open(b);
     ASSERT_EQ(first->weights().size(), second->weights().size()) << a << " " << b;
     for (size_t w = 0; w < first->weights().size(); ++w) {
-      const Weight& weight = first->weights()[w];
+      const StoredWeight& weight = first->weights()[w];
       EXPECT_EQ(weight.name(), second->weights()[w].name());
       EXPECT_EQ(weight.shape(), second->weights()[w].shape());
       const auto x = weight.Read(), y = second->weights()[w].Read();
@@ -137,7 +137,7 @@ TEST(ModelFile, TakesTheOffsetOfGemmasNormsAway) {
   WEFT_REQUIRE_REFERENCE();
   const auto folder = ModelFile::Open(Models() + "gemma");
   const auto gguf = ModelFile::Open(ReferencePath("language/gguf/gemma-f32.gguf"));
-  for (const Weight& weight : folder->weights()) {
+  for (const StoredWeight& weight : folder->weights()) {
     const bool norm = weight.name().find("norm") != std::string::npos;
     const auto a = weight.Read(), b = gguf->Find(weight.name()).Read();
     for (size_t i = 0; i < a.size(); ++i) {
@@ -153,7 +153,7 @@ TEST(ModelFile, GivesTheBytesOfQuantisedRowsUnpermuted) {
   WEFT_REQUIRE_REFERENCE();
   const auto model = ModelFile::Open(ReferencePath("language/gguf/llama_gqa_untied-q4_1.gguf"));
   EXPECT_EQ(model->main_type(), WeightType::kQ4_1);
-  const Weight& query = model->Find("model.layers.1.self_attn.q_proj.weight");
+  const StoredWeight& query = model->Find("model.layers.1.self_attn.q_proj.weight");
   const GgufTensor* stored = model->gguf()->FindTensor("blk.1.attn_q.weight");
   // head 2, row 5: the first of pair 5; row 13: its second.
   const int64_t row_bytes = RowBytes(WeightType::kQ4_1, 64);
@@ -239,7 +239,7 @@ TEST(ModelFile, NamesTheKeyOfWhatItDoesNotSupport) {
 
 TEST(ModelFile, NamesATensorWithAValueThatIsNotFinite) {
   const float values[] = {1, NAN, 3, 4};
-  const Weight weight({"model.norm.weight", {4}}, values);
+  const StoredWeight weight({"model.norm.weight", {4}}, values);
   EXPECT_THROW(weight.Read(), Error);
   std::vector<float> row(1);
   weight.ReadRows(2, 3, row.data());

@@ -1,4 +1,4 @@
-#include "language/weight.h"
+#include "language/stored_weight.h"
 
 #include <algorithm>
 #include <bit>
@@ -19,8 +19,8 @@ bool AllFinite(const float* values, int64_t count) {
 
 }  // namespace
 
-Weight::Weight(const StoredTensor& tensor, const StoredPart& part, WeightType type,
-               const uint8_t* bytes, std::string file)
+StoredWeight::StoredWeight(const StoredTensor& tensor, const StoredPart& part, WeightType type,
+                           const uint8_t* bytes, std::string file)
     : spec_(part.weight),
       type_(type),
       stored_(std::move(file) + ": tensor " + tensor.name),
@@ -30,20 +30,20 @@ Weight::Weight(const StoredTensor& tensor, const StoredPart& part, WeightType ty
       transposed_(tensor.transposed),
       offset_(tensor.offset) {}
 
-Weight::Weight(WeightSpec spec, const float* values)
+StoredWeight::StoredWeight(WeightSpec spec, const float* values)
     : spec_(std::move(spec)),
       stored_(spec_.name),
       bytes_(reinterpret_cast<const uint8_t*>(values)) {}
 
-Weight::Weight(WeightSpec spec, ReadFunction read)
+StoredWeight::StoredWeight(WeightSpec spec, ReadFunction read)
     : spec_(std::move(spec)), stored_(spec_.name), read_(std::move(read)) {}
 
-const uint8_t* Weight::RowBytes(int64_t row) const {
+const uint8_t* StoredWeight::RowBytes(int64_t row) const {
   if (transposed_ || offset_ != 0 || read_) return nullptr;
   return bytes_ + map_.Stored(row) * weft::RowBytes(type_, columns());
 }
 
-void Weight::ReadRows(int64_t begin, int64_t end, float* out) const {
+void StoredWeight::ReadRows(int64_t begin, int64_t end, float* out) const {
   WEFT_CHECK(begin >= 0 && begin <= end && end <= rows())
       << "rows " << begin << " to " << end << " of " << name() << " with " << rows();
   const int64_t width = columns();
@@ -68,7 +68,7 @@ void Weight::ReadRows(int64_t begin, int64_t end, float* out) const {
 }
 
 // Whole stored rows are converted; each gives one column of the result.
-void Weight::ReadTransposed(int64_t begin, int64_t end, float* out) const {
+void StoredWeight::ReadTransposed(int64_t begin, int64_t end, float* out) const {
   const int64_t width = columns();
   std::vector<float> stored(static_cast<size_t>(end - begin));
   const int64_t element = weft::RowBytes(type_, 1), first = map_.Stored(begin);
@@ -81,7 +81,7 @@ void Weight::ReadTransposed(int64_t begin, int64_t end, float* out) const {
   }
 }
 
-std::vector<float> Weight::Read() const {
+std::vector<float> StoredWeight::Read() const {
   std::vector<float> values(static_cast<size_t>(elements()));
   ReadRows(0, rows(), values.data());
   return values;

@@ -1,5 +1,5 @@
 // One weight of a model under its canonical name (weight_layout.h), read from where it lies. A
-// Weight is a view: it is valid as long as the file or the memory that it was made from.
+// StoredWeight is a view: it is valid as long as the file or the memory that it was made from.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@
 
 namespace weft {
 
-class Weight {
+class StoredWeight {
  public:
   // out: f32 [end - begin, columns].
   using ReadFunction = std::function<void(int64_t begin, int64_t end, float* out)>;
 
   // A part of a stored tensor: `bytes` are the tensor's, of this type and shape. `file` stands for
   // the file in messages.
-  Weight(const StoredTensor& tensor, const StoredPart& part, WeightType type, const uint8_t* bytes,
-         std::string file);
+  StoredWeight(const StoredTensor& tensor, const StoredPart& part, WeightType type,
+               const uint8_t* bytes, std::string file);
   // f32, row-major in memory, or whatever `read` gives, as f32.
-  Weight(WeightSpec spec, const float* values);
-  Weight(WeightSpec spec, ReadFunction read);
+  StoredWeight(WeightSpec spec, const float* values);
+  StoredWeight(WeightSpec spec, ReadFunction read);
 
   const std::string& name() const { return spec_.name; }
   const std::vector<int64_t>& shape() const { return spec_.shape; }  // [out, in] or [n], as torch

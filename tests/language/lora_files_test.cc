@@ -1,0 +1,148 @@
+#include "language/lora_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/check.h"
+#include "base/file.h"
+#include "language/hf_config.h"
+#include "language/model_files.h"
+#include "tests/nn/reference.h"
+
+namespace weft {
+namespace {
+
+using ::testing::HasSubstr;
+
+ModelConfig Config(const std::string& family) {
+  const std::string text =
+      family == "gpt2"
+          ? R"({"model_type":"gpt2","vocab_size":8,"n_embd":4,"n_layer":1,"n_head":2,)"
+            R"("n_positions":8})"
+          : R"({"model_type":"llama","vocab_size":8,"hidden_size":4,"num_hidden_layers":1,)"
+            R"("num_attention_heads":2,"intermediate_size":6,"max_position_embeddings":8})";
+  return ReadHfConfig(ParseJson(text, "config.json"), "config.json").config;
+}
+
+std::string Scratch(const std::string& name) {
+  const std::string path = testing::TempDir() + "lora_files_" + name;
+  RemoveTree(path);
+  return path;
+}
+
+TEST(LoraFiles, MergedWeightsEqualPeft) {
+  WEFT_REQUIRE_REFERENCE();
+  const std::string models = ReferencePath("language/models/");
+  const auto base = ModelFile::Open(models + "llama_gqa_untied");
+  const LoraAdapter adapter = ReadLoraAdapter(models + "llama_lora_adapter", base->config());
+  EXPECT_EQ(adapter.rank, 4);
+  EXPECT_EQ(adapter.scale(), 3);
+  EXPECT_EQ(adapter.base_model, "../llama_gqa_untied");
+  EXPECT_EQ(adapter.matrices.size(), 6u);
+  const TensorMap merged = ReadSafetensors(models + "llama_lora_adapter/merged.safetensors");
+  for (const LoraMatrix& matrix : adapter.matrices) {
+    std::vector<float> sum = base->Find(matrix.weight).Read();
+    const Tensor* wanted = merged.Find(matrix.weight);
+    ASSERT_TRUE(wanted) << matrix.weight;
+    for (int64_t out = 0; out < matrix.out; ++out) {
+      for (int64_t in = 0; in < matrix.in; ++in) {
+        double add = 0;
+        for (int64_t r = 0; r < 4; ++r) {
+          add += static_cast<double>(matrix.b[out * 4 + r]) *
+                 static_cast<double>(matrix.a[r * matrix.in + in]);
+        }
+        const auto at = static_cast<size_t>(out * matrix.in + in);
+        ASSERT_NEAR(sum[at] + 3 * add, Element(*wanted, at), 1e-5) << matrix.weight;
+      }
+    }
+  }
+}
+
+TEST(LoraFiles, WrittenOnesAreReadBack) {
+  LoraAdapter adapter;
+  adapter.rank = 1;
+  adapter.alpha = 2.5;
+  adapter.rank_stabilised = true;
+  adapter.dropout = 0.125;
+  adapter.matrices = {
+      {"model.layers.0.self_attn.v_proj.weight", 4, 4, {1, 2, 3, 4}, {5, 6, 7, 8}},
+      {"model.layers.0.mlp.down_proj.weight", 6, 4, {1, 2, 3, 4, 5, 6}, {0, 0, 1, 2}}};
+  const std::string folder = Scratch("written");
+  WriteLoraAdapter(folder, adapter, Config("llama"));
+  const LoraAdapter read = ReadLoraAdapter(folder, Config("llama"));
+  EXPECT_EQ(read.alpha, 2.5);
+  EXPECT_EQ(read.scale(), 2.5);
+  EXPECT_TRUE(read.rank_stabilised);
+  EXPECT_EQ(read.dropout, 0.125);
+  ASSERT_EQ(read.matrices.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(read.matrices[i].weight, adapter.matrices[i].weight);
+    EXPECT_EQ(read.matrices[i].a, adapter.matrices[i].a);
+    EXPECT_EQ(read.matrices[i].b, adapter.matrices[i].b);
+  }
+  RemoveTree(folder);
+}
+
+// GPT-2's c_attn holds q, k and v.
+TEST(LoraFiles, FusedMatricesAreSplitAndFused) {
+  LoraAdapter adapter;
+  adapter.rank = 1;
+  adapter.alpha = 1;
+  for (const char* name : {"q", "k", "v"}) {
+    adapter.matrices.push_back({std::string("model.layers.0.self_attn.") + name + "_proj.weight",
+                                4,
+                                4,
+                                {1, 2, 3, 4},
+                                std::vector<float>(4, static_cast<float>(*name))});
+  }
+  const std::string folder = Scratch("fused");
+  WriteLoraAdapter(folder, adapter, Config("gpt2"));
+  const TensorMap stored = ReadSafetensors(folder + "/adapter_model.safetensors");
+  const Tensor* b = stored.Find("base_model.model.transformer.h.0.attn.c_attn.lora_B.weight");
+  ASSERT_TRUE(b);
+  EXPECT_EQ(b->shape(), Shape({12, 1}));
+  EXPECT_EQ(b->data<float>()[4], static_cast<float>('k'));
+  const LoraAdapter read = ReadLoraAdapter(folder, Config("gpt2"));
+  ASSERT_EQ(read.matrices.size(), 3u);
+  EXPECT_EQ(read.matrices[2].b, adapter.matrices[2].b);
+  RemoveTree(folder);
+  adapter.matrices.pop_back();
+  EXPECT_THROW(WriteLoraAdapter(folder, adapter, Config("gpt2")), Error);
+}
+
+TEST(LoraFiles, OptionsThatChangeAnAdapterAreRefusedByName) {
+  LoraAdapter adapter;
+  adapter.rank = 1;
+  adapter.alpha = 1;
+  adapter.matrices = {{"model.layers.0.self_attn.q_proj.weight", 4, 4, {1, 2, 3, 4}, {5, 6, 7, 8}}};
+  const std::string folder = Scratch("refused");
+  WriteLoraAdapter(folder, adapter, Config("llama"));
+  const std::string config = ReadFile(folder + "/adapter_config.json");
+  const auto fault = [&](const std::string& from, const std::string& to) -> std::string {
+    std::string text = config;
+    const size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    WriteFileAtomic(folder + "/adapter_config.json", text.replace(at, from.size(), to));
+    try {
+      ReadLoraAdapter(folder, Config("llama"));
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_THAT(fault("\"use_dora\": false", "\"use_dora\": true"), HasSubstr("use_dora: is not"));
+  EXPECT_THAT(fault("\"bias\": \"none\"", "\"bias\": \"all\""), HasSubstr("bias: \"all\""));
+  EXPECT_THAT(fault("\"inference_mode\"", "\"rank_pattern\": {\"q_proj\": 2}, \"inference_mode\""),
+              HasSubstr("rank_pattern"));
+  EXPECT_THAT(fault("\"inference_mode\"", "\"new_trick\": 1, \"inference_mode\""),
+              HasSubstr("new_trick: is not known"));
+  EXPECT_THAT(fault("\"init_lora_weights\": true", "\"init_lora_weights\": \"pissa\""),
+              HasSubstr("init_lora_weights: \"pissa\""));
+  EXPECT_THAT(fault("\"r\": 1", "\"r\": 2"),
+              HasSubstr("does not have the shapes [2, 4] and [4, 2]"));
+  EXPECT_THAT(fault("\"LORA\"", "\"IA3\""), HasSubstr("peft_type: \"IA3\""));
+  RemoveTree(folder);
+}
+
+}  // namespace
+}  // namespace weft
