@@ -2,16 +2,14 @@
 
 #include <cmath>
 #include <functional>
-#include <iomanip>
 #include <memory>
-#include <sstream>
 #include <utility>
 
 #include "base/check.h"
+#include "base/comparison.h"
 #include "base/file.h"
 #include "environments/availability.h"
 #include "environments/environment_row.h"
-#include "environments/verify/comparison.h"
 #include "environments/verify/recording.h"
 #include "environments/verify/verify_box2d.h"
 #include "environments/verify/verify_grids.h"
@@ -322,40 +320,6 @@ VerifyReport VerifyEnvironmentFolder(const std::string& folder) {
     }
   }
   return report;
-}
-
-std::string ToText(const VerifyReport& report, bool all_fields) {
-  std::ostringstream out;
-  out << std::setprecision(2);
-  const auto line = [&](const std::string& name, const VerifyField& field) {
-    out << std::left << std::setw(58) << name << std::right << std::setw(9) << field.checked
-        << std::setw(8) << field.failed << std::setw(10) << field.error << std::setw(10)
-        << field.tolerance << "\n";
-  };
-  out << std::left << std::setw(58) << "recording" << std::right << std::setw(9) << "values"
-      << std::setw(8) << "failed" << std::setw(10) << "error" << std::setw(10) << "allowed"
-      << "\n";
-  for (const std::string& file : report.files) {
-    VerifyField total;
-    for (const VerifyField& field : report.fields) {
-      if (field.file != file) continue;
-      total.checked += field.checked;
-      total.failed += field.failed;
-      if (total.checked == field.checked || field.ratio > total.ratio) {
-        total.ratio = field.ratio;
-        total.error = field.error;
-        total.tolerance = field.tolerance;
-      }
-    }
-    line(file, total);
-    for (const VerifyField& field : report.fields) {
-      if (all_fields && field.file == file) line("  " + field.tensor, field);
-    }
-  }
-  out << report.checked << " values, " << report.failed << " outside tolerance; worst "
-      << report.worst.file << " " << report.worst.tensor << ": " << report.worst.error << " of "
-      << report.worst.tolerance << " allowed\n";
-  return out.str();
 }
 
 }  // namespace weft

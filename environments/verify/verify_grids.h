@@ -2,8 +2,8 @@
 // recorded at every step.
 #pragma once
 
+#include "base/comparison.h"
 #include "environments/environment_row.h"
-#include "environments/verify/comparison.h"
 #include "environments/verify/recording.h"
 
 namespace weft {

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "base/comparison.h"
 #include "environments/environment_row.h"
-#include "environments/verify/comparison.h"
 #include "environments/verify/recording.h"
 
 namespace weft {

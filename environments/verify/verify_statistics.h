@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/comparison.h"
 #include "environments/environment_row.h"
-#include "environments/verify/comparison.h"
 #include "environments/verify/recording.h"
 
 namespace weft {

@@ -2,8 +2,8 @@
 // of rewards.
 #pragma once
 
+#include "base/comparison.h"
 #include "environments/environment_row.h"
-#include "environments/verify/comparison.h"
 #include "environments/verify/recording.h"
 
 namespace weft {

@@ -1,7 +1,9 @@
-#include "environments/verify/comparison.h"
+#include "base/comparison.h"
 
 #include <cmath>
+#include <iomanip>
 #include <limits>
+#include <sstream>
 
 #include "base/check.h"
 
@@ -64,6 +66,40 @@ void Merge(const VerifyReport& from, VerifyReport& into) {
   into.fields.insert(into.fields.end(), from.fields.begin(), from.fields.end());
   into.files.insert(into.files.end(), from.files.begin(), from.files.end());
   into.skipped.insert(into.skipped.end(), from.skipped.begin(), from.skipped.end());
+}
+
+std::string ToText(const VerifyReport& report, bool all_fields) {
+  std::ostringstream out;
+  out << std::setprecision(2);
+  const auto line = [&](const std::string& name, const VerifyField& field) {
+    out << std::left << std::setw(58) << name << std::right << std::setw(9) << field.checked
+        << std::setw(8) << field.failed << std::setw(10) << field.error << std::setw(10)
+        << field.tolerance << "\n";
+  };
+  out << std::left << std::setw(58) << "recording" << std::right << std::setw(9) << "values"
+      << std::setw(8) << "failed" << std::setw(10) << "error" << std::setw(10) << "allowed"
+      << "\n";
+  for (const std::string& file : report.files) {
+    VerifyField total;
+    for (const VerifyField& field : report.fields) {
+      if (field.file != file) continue;
+      total.checked += field.checked;
+      total.failed += field.failed;
+      if (total.checked == field.checked || field.ratio > total.ratio) {
+        total.ratio = field.ratio;
+        total.error = field.error;
+        total.tolerance = field.tolerance;
+      }
+    }
+    line(file, total);
+    for (const VerifyField& field : report.fields) {
+      if (all_fields && field.file == file) line("  " + field.tensor, field);
+    }
+  }
+  out << report.checked << " values, " << report.failed << " outside tolerance; worst "
+      << report.worst.file << " " << report.worst.tensor << ": " << report.worst.error << " of "
+      << report.worst.tolerance << " allowed\n";
+  return out.str();
 }
 
 }  // namespace weft

@@ -1,15 +1,31 @@
-// Collects differences between numbers and their reference, per tensor of a file, into a
-// VerifyReport.
+// Differences between numbers and their reference, per tensor of a file: what the verify commands
+// collect and print.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
 #include <utility>
-
-#include "environments/verify/verify.h"
+#include <vector>
 
 namespace weft {
+
+// One tensor of one file.
+struct VerifyField {
+  std::string file, tensor;
+  int64_t checked = 0, failed = 0;  // values
+  double ratio = 0;  // largest difference in units of its tolerance; above 1 is a failure
+  double error = 0, tolerance = 0;  // of the value with that ratio
+};
+
+struct VerifyReport {
+  int64_t checked = 0, failed = 0;  // values, over all fields
+  VerifyField worst;                // the field with the largest ratio
+  std::vector<VerifyField> fields;
+  std::vector<std::string> files;    // compared
+  std::vector<std::string> skipped;  // "name: reason"
+};
 
 class Comparison {
  public:
@@ -34,5 +50,8 @@ class Comparison {
 
 // Adds the findings of one report to another.
 void Merge(const VerifyReport& from, VerifyReport& into);
+
+// A table: one line per file, with `all_fields` one per field.
+std::string ToText(const VerifyReport& report, bool all_fields);
 
 }  // namespace weft
