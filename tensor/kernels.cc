@@ -44,7 +44,8 @@ void Dense(const Context& context, int64_t rows, int64_t in, int64_t out, const 
 }
 
 void DenseAdd(const Context& context, int64_t rows, int64_t in, int64_t out, const float* x,
-              const float* w, const float* addend, int64_t addend_stride, float* y) {
+              const float* w, const float* addend, int64_t addend_stride, float* y,
+              int64_t y_stride) {
   RunDense(context, {.rows = rows,
                      .in = in,
                      .out = out,
@@ -54,7 +55,8 @@ void DenseAdd(const Context& context, int64_t rows, int64_t in, int64_t out, con
                      .addend_stride = addend_stride,
                      .activation = Activation::kNone,
                      .h = nullptr,
-                     .y = y});
+                     .y = y,
+                     .y_stride = y_stride});
 }
 
 void DenseInputGradient(const Context& context, int64_t rows, int64_t in, int64_t out,

@@ -51,9 +51,11 @@ namespace kernels {
 void Dense(const Context& context, int64_t rows, int64_t in, int64_t out, const float* x,
            const float* w, const float* bias, Activation activation, float* y);
 
-// y[B,N] = x[B,K] w[K,N] + addend: null, or row b at addend + b * addend_stride; it may be y.
+// y[B,N] = x[B,K] w[K,N] + addend: null, or row b at addend + b * addend_stride; it may be y. Rows
+// of y are y_stride apart (0: N).
 void DenseAdd(const Context& context, int64_t rows, int64_t in, int64_t out, const float* x,
-              const float* w, const float* addend, int64_t addend_stride, float* y);
+              const float* w, const float* addend, int64_t addend_stride, float* y,
+              int64_t y_stride = 0);
 
 // d_x[B,K] = d_z[B,N] wt[N,K], wt the transposed weight in panels. When h is given, [B,K] is the
 // output of the activation that made x, and the result is multiplied by its derivative: d_x becomes

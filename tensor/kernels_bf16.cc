@@ -150,7 +150,8 @@ void PackTransposedPairs(const Context& context, int64_t in, int64_t out, const 
 }
 
 void DenseBf16(const Context& context, int64_t rows, int64_t in, int64_t out, const BFloat16* x,
-               const BFloat16* w, const float* addend, int64_t addend_stride, float* y) {
+               const BFloat16* w, const float* addend, int64_t addend_stride, float* y,
+               int64_t y_stride) {
   ShareDense(context, PairsOf(context),
              {.rows = rows,
               .in = in / 2,
@@ -161,7 +162,8 @@ void DenseBf16(const Context& context, int64_t rows, int64_t in, int64_t out, co
               .addend_stride = addend_stride,
               .activation = Activation::kNone,
               .h = nullptr,
-              .y = y});
+              .y = y,
+              .y_stride = y_stride});
 }
 
 void DenseBf16WeightGradient(const Context& context, int64_t rows, int64_t in, int64_t out,

@@ -27,9 +27,10 @@ void InterleaveRows(const Context& context, int64_t rows, int64_t columns, const
                     BFloat16* pairs);
 
 // y[B,N] = x[B,K] w[K,N] + addend; w in pair panels. addend is null, or row b at addend + b *
-// addend_stride (0: a bias); it may be y.
+// addend_stride (0: a bias); it may be y. Rows of y are y_stride apart (0: N).
 void DenseBf16(const Context& context, int64_t rows, int64_t in, int64_t out, const BFloat16* x,
-               const BFloat16* w, const float* addend, int64_t addend_stride, float* y);
+               const BFloat16* w, const float* addend, int64_t addend_stride, float* y,
+               int64_t y_stride = 0);
 // d_w[K,N] (f32 panels) = x^T d_z, both with interleaved rows. accumulate as in
 // DenseWeightGradient.
 void DenseBf16WeightGradient(const Context& context, int64_t rows, int64_t in, int64_t out,
