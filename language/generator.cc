@@ -56,19 +56,22 @@ void Generator::Cancel(int64_t request) {
   for (Answer& answer : running_) answer.cancelled |= answer.number == request;
 }
 
-bool Generator::Continue(Answer& answer, std::span<float> logits,
-                         const std::function<void(const GenerationEvent&)>& event) {
+SampledToken Generator::Draw(const Answer& answer, std::span<float> logits) const {
   const GenerationRequest& request = *answer.request;
   if (request.sampling.penalised()) {
     std::vector<int32_t> all = request.prompt;
     all.insert(all.end(), answer.ids.begin(), answer.ids.end());
     ApplyPenalties(request.sampling, all, answer.ids, logits);
   }
-  Rng rng(request.seed, Purpose::kSampling,
-          request.first_sample + static_cast<uint64_t>(answer.sample));
+  const Rng rng(request.seed, Purpose::kSampling,
+                request.first_sample + static_cast<uint64_t>(answer.sample));
   Rng::State state = rng.state();
   state.position = 2 * answer.ids.size();
-  const SampledToken token = Sample(context_, request.sampling, logits, Rng(state).Uniform());
+  return Sample({.isa = context_.isa}, request.sampling, logits, Rng(state).Uniform());
+}
+
+bool Generator::Continue(Answer& answer, const SampledToken& token, const EventFunction& event) {
+  const GenerationRequest& request = *answer.request;
   answer.ids.push_back(token.id);
   FinishReason finish = FinishReason::kNone;
   if (std::ssize(answer.ids) >= request.max_new_tokens) finish = FinishReason::kLength;
@@ -84,7 +87,7 @@ bool Generator::Continue(Answer& answer, std::span<float> logits,
   return finish != FinishReason::kNone;
 }
 
-void Generator::Step(const std::function<void(const GenerationEvent&)>& event) {
+void Generator::Step(const EventFunction& event) {
   const auto cancelled = [&](int64_t number, int64_t sample) {
     event({.request = number,
            .sample = sample,
@@ -150,28 +153,40 @@ void Generator::Step(const std::function<void(const GenerationEvent&)>& event) {
   Tensor logits = Logits(context_, model_, wanted);
   const int64_t vocabulary = logits.dim(1);
 
-  std::vector<Answer> next;
-  for (int64_t i = 0; i < decoding; ++i) {
-    Answer& answer = running_[i];
-    if (!Continue(answer, logits.data<float>().subspan(i * vocabulary, vocabulary), event)) {
-      next.push_back(std::move(answer));
-    }
-  }
-  std::vector<float> copy(static_cast<size_t>(vocabulary));
+  // Answers that begin join those in progress; their first tokens come from the same logits.
+  std::vector<int64_t> row_of;
+  for (int64_t i = 0; i < decoding; ++i) row_of.push_back(i);
   for (size_t i = 0; i < read; ++i) {
     Prompt& prompt = waiting_[i];
-    const auto row = logits.data<float>().subspan((decoding + i) * vocabulary, vocabulary);
     const auto request = std::make_shared<const GenerationRequest>(std::move(prompt.request));
     for (int64_t sample = 0; sample < request->samples; ++sample) {
       const bool last = sample + 1 == request->samples;
-      Answer answer{.number = prompt.number,
-                    .sample = sample,
-                    .request = request,
-                    .sequence = last ? std::move(prompt.sequence) : prompt.sequence.Fork(cache_),
-                    .ids = {}};
-      std::copy(row.begin(), row.end(), copy.begin());
-      if (!Continue(answer, copy, event)) next.push_back(std::move(answer));
+      running_.push_back(
+          {.number = prompt.number,
+           .sample = sample,
+           .request = request,
+           .sequence = last ? std::move(prompt.sequence) : prompt.sequence.Fork(cache_),
+           .ids = {}});
+      row_of.push_back(decoding + static_cast<int64_t>(i));
     }
+  }
+  std::vector<SampledToken> tokens(running_.size());
+  auto draw = [&](int64_t begin, int64_t end) {
+    std::vector<float> row(static_cast<size_t>(vocabulary));  // used up by a draw
+    for (int64_t i = begin; i < end; ++i) {
+      const float* const from = logits.data<float>().data() + row_of[i] * vocabulary;
+      std::copy(from, from + vocabulary, row.begin());
+      tokens[i] = Draw(running_[i], row);
+    }
+  };
+  if (context_.pool != nullptr && running_.size() > 1) {
+    context_.pool->ParallelForDynamic(std::ssize(running_), 1, draw);
+  } else {
+    draw(0, std::ssize(running_));
+  }
+  std::vector<Answer> next;
+  for (size_t i = 0; i < running_.size(); ++i) {
+    if (!Continue(running_[i], tokens[i], event)) next.push_back(std::move(running_[i]));
   }
   waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(read));
   running_ = std::move(next);

@@ -37,6 +37,7 @@ struct GenerationEvent {
 
 class Generator {
  public:
+  using EventFunction = std::function<void(const GenerationEvent&)>;
   struct Options {
     int64_t max_rows = 64;            // answers in progress
     int64_t max_prompt_tokens = 512;  // read in a step
@@ -53,7 +54,7 @@ class Generator {
   void Cancel(int64_t request);
   bool idle() const { return waiting_.empty() && running_.empty(); }
   // One pass through the model; events in the order of requests and samples.
-  void Step(const std::function<void(const GenerationEvent&)>& event);
+  void Step(const EventFunction& event);
 
   int64_t cache_bytes() const { return cache_.bytes(); }
 
@@ -72,9 +73,10 @@ class Generator {
     bool cancelled = false;
   };
 
-  // Samples the next token of an answer from logits [V] and says whether it ended.
-  bool Continue(Answer& answer, std::span<float> logits,
-                const std::function<void(const GenerationEvent&)>& event);
+  // The next token of an answer; logits [V] are used up.
+  SampledToken Draw(const Answer& answer, std::span<float> logits) const;
+  // Appends and reports it; whether the answer has ended.
+  bool Continue(Answer& answer, const SampledToken& token, const EventFunction& event);
 
   const Context& context_;
   const Transformer& model_;

@@ -1,6 +1,7 @@
 #include "language/projection.h"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "tensor/kernels.h"
@@ -28,12 +29,24 @@ const float* Floats(const Tensor& x) {
   return x.data<float>().data();
 }
 
+Tensor Rounded(const Context& context, Precision precision, const Tensor& x) {
+  if (precision == Precision::kFloat32) return x;
+  Tensor y = Tensor::Empty(x.shape(), DType::kBFloat16);
+  kernels::Round(context, x.elements(), Floats(x), Halves(y));
+  return y;
+}
+
 }  // namespace
 
 Tensor Operand(Precision precision, int64_t rows, int64_t columns) {
   return Tensor::Empty({rows, columns},
                        precision == Precision::kBFloat16 ? DType::kBFloat16 : DType::kFloat32);
 }
+
+Projection::Projection() = default;
+Projection::~Projection() = default;
+Projection::Projection(Projection&&) noexcept = default;
+Projection& Projection::operator=(Projection&&) noexcept = default;
 
 Projection::Projection(int64_t in, int64_t out, bool bias, Precision precision)
     : in_(in), out_(out), precision_(precision) {
@@ -99,8 +112,28 @@ void Projection::SetCodes(int64_t column, const int8_t* codes, const uint16_t* s
   kernels::SetQuantisedColumn(width_, in_, out_, column, codes, scales, offsets, codes_.raw());
 }
 
+// The transposed pairs of a frozen quantised matrix, for its input's gradient.
+void Projection::TransposeCodes() {
+  Tensor panels = Tensor::Zeros({in_, out_}, DType::kFloat32, Layout::kPanels);
+  float* const to = panels.data<float>().data();
+  std::vector<float> column(in_);
+  for (int64_t n = 0; n < out_; ++n) {
+    GetColumn(n, column.data());
+    for (int64_t k = 0; k < in_; ++k) to[PanelIndex(in_, out_, k, n)] = column[k];
+  }
+  transposed_pairs_ = Tensor::Empty({PanelElements(out_, in_)}, DType::kBFloat16);
+  kernels::PackTransposedPairs({}, in_, out_, to, Halves(transposed_pairs_));
+}
+
 void Projection::Refresh(const Context& context) {
-  if (codes_.defined()) return;
+  for (const auto& adapter : adapters_) {
+    adapter->a.Refresh(context);
+    adapter->b.Refresh(context);
+  }
+  if (codes_.defined()) {
+    if (differentiable_ && !transposed_pairs_.defined()) TransposeCodes();
+    return;
+  }
   weight().MarkWritten();
   if (precision_ == Precision::kFloat32) return;
   if (!pairs_.defined()) pairs_ = Tensor::Empty({PanelElements(in_, out_)}, DType::kBFloat16);
@@ -135,6 +168,56 @@ void Projection::Forward(const Context& context, const Tensor& x, const float* a
     kernels::BinaryForward(context, Binary::kAdd, Broadcasting::kNone, 1, rows * out_, to, addend,
                            to);
   }
+  for (const auto& adapter : adapters_) {
+    const Tensor u = adapter->Reduce(context, x);
+    float* const part = to + adapter->first;
+    const Projection& b = adapter->b;
+    if (precision_ == Precision::kBFloat16) {
+      kernels::DenseBf16(context, rows, b.in_, b.out_, Halves(u), Halves(b.pairs_), part, out_,
+                         part, out_);
+    } else {
+      kernels::DenseAdd(context, rows, b.in_, b.out_, Floats(u), Floats(b.weight_), part, out_,
+                        part, out_);
+    }
+  }
+}
+
+// scale * x A, an Operand [T, rank].
+Tensor Projection::Adapter::Reduce(const Context& context, const Tensor& x) const {
+  Tensor u = Tensor::Empty({x.dim(0), a.out()});
+  a.Forward(context, x, nullptr, u);
+  kernels::Affine(context, u.elements(), scale, 0, Floats(u), u.data<float>().data());
+  return Rounded(context, a.precision_, u);
+}
+
+Projection::Adapter& Projection::AddAdapter(int64_t first, int64_t rows, int64_t rank,
+                                            float scale) {
+  adapters_.push_back(
+      std::make_unique<Adapter>(Adapter{.first = first,
+                                        .scale = scale,
+                                        .a = Projection(in_, rank, false, precision_),
+                                        .b = Projection(rank, rows, false, precision_)}));
+  return *adapters_.back();
+}
+
+void Projection::MergeAdapters() {
+  for (const auto& adapter : adapters_) {
+    const int64_t rank = adapter->a.out_, rows = adapter->b.out_;
+    std::vector<float> a(rank * in_), b(rows * rank), row(in_);
+    adapter->a.GetRows(0, a);
+    adapter->b.GetRows(0, b);
+    for (int64_t r = 0; r < rows; ++r) {
+      GetRows(adapter->first + r, row);
+      for (int64_t k = 0; k < in_; ++k) {
+        double sum = 0;
+        for (int64_t i = 0; i < rank; ++i)
+          sum += static_cast<double>(b[r * rank + i]) * a[i * in_ + k];
+        row[k] = static_cast<float>(row[k] + adapter->scale * sum);
+      }
+      SetRows(adapter->first + r, row);
+    }
+  }
+  adapters_.clear();
 }
 
 void Projection::EnableGradient(bool frozen) {
@@ -146,6 +229,27 @@ void Projection::EnableGradient(bool frozen) {
 
 void Projection::Backward(const Context& context, const Tensor& x, const Tensor& d_z,
                           bool accumulate, float* d_x) {
+  BackwardBase(context, x, d_z, accumulate, d_x);
+  for (const auto& adapter : adapters_) adapter->Backward(context, x, d_z, d_x);
+}
+
+void Projection::Adapter::Backward(const Context& context, const Tensor& x, const Tensor& d_z,
+                                   float* d_x) {
+  const int64_t tokens = d_z.dim(0), columns = d_z.dim(1), rank = a.out_;
+  const size_t element = d_z.bytes() / static_cast<size_t>(d_z.elements());
+  Tensor part = Operand(b.precision_, tokens, b.out_);
+  for (int64_t t = 0; t < tokens; ++t) {
+    std::memcpy(part.raw() + t * b.out_ * element, d_z.raw() + (t * columns + first) * element,
+                b.out_ * element);
+  }
+  Tensor d_u = Tensor::Empty({tokens, rank});
+  b.Backward(context, Reduce(context, x), part, false, d_u.data<float>().data());
+  kernels::Affine(context, d_u.elements(), scale, 0, Floats(d_u), d_u.data<float>().data());
+  a.Backward(context, x, Rounded(context, a.precision_, d_u), true, d_x);
+}
+
+void Projection::BackwardBase(const Context& context, const Tensor& x, const Tensor& d_z,
+                              bool accumulate, float* d_x) {
   const int64_t rows = d_z.dim(0);
   if (precision_ == Precision::kFloat32) {
     if (d_x != nullptr) {

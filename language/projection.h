@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "tensor/context.h"
 #include "tensor/kernels_quantised.h"
@@ -21,8 +23,15 @@ Tensor Operand(Precision precision, int64_t rows, int64_t columns);
 
 class Projection {
  public:
-  Projection() = default;
+  // What is learnt beside a frozen matrix (LoRA, Hu et al. 2021): outputs [first, first + out of b)
+  // get scale * (x A) B on top.
+  struct Adapter;
+
+  Projection();
   Projection(int64_t in, int64_t out, bool bias, Precision precision);
+  ~Projection();
+  Projection(Projection&&) noexcept;
+  Projection& operator=(Projection&&) noexcept;
 
   int64_t in() const { return in_; }
   int64_t out() const { return out_; }
@@ -49,6 +58,12 @@ class Projection {
   // Keeps only what inference reads.
   void FreeMaster();
 
+  // Both matrices are zero until they are set.
+  Adapter& AddAdapter(int64_t first, int64_t rows, int64_t rank, float scale);
+  std::vector<std::unique_ptr<Adapter>>& adapters() { return adapters_; }
+  // Adds the adapters to the f32 weight and forgets them; Refresh must follow.
+  void MergeAdapters();
+
   // y [T, out] f32 = x W + bias + addend; x an Operand. addend [T, out] may be null or y.
   void Forward(const Context& context, const Tensor& x, const float* addend, Tensor& y) const;
   // One column of W, an embedding: [in] f32.
@@ -67,6 +82,10 @@ class Projection {
   void AddToColumnGradient(int64_t column, const float* d);
 
  private:
+  void TransposeCodes();
+  void BackwardBase(const Context& context, const Tensor& x, const Tensor& d_z, bool accumulate,
+                    float* d_x);
+
   int64_t in_ = 0, out_ = 0;
   Precision precision_ = Precision::kFloat32;
   Tensor weight_, bias_;
@@ -75,6 +94,16 @@ class Projection {
   kernels::CodeWidth width_ = kernels::CodeWidth::k4;
   Tensor d_weight_, d_bias_;
   bool differentiable_ = false;
+  std::vector<std::unique_ptr<Adapter>> adapters_;
+};
+
+struct Projection::Adapter {
+  int64_t first;
+  float scale;
+  Projection a, b;  // [in, rank], [rank, rows]
+
+  Tensor Reduce(const Context& context, const Tensor& x) const;
+  void Backward(const Context& context, const Tensor& x, const Tensor& d_z, float* d_x);
 };
 
 }  // namespace weft

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/random.h"
 #include "language/model_config.h"
 #include "language/projection.h"
 #include "nn/module.h"
@@ -79,6 +80,20 @@ class Transformer {
   // When weights were set, and after an optimiser's step.
   void Refresh(const Context& context);
 
+  // Adapters beside the matrices whose names end in one of the targets ("q_proj"), with A uniform
+  // in
+  // +-1 / sqrt(in) and B zero, as PEFT begins. From here on they are what Parameters and Gradients
+  // give and all else is frozen. Throws Error(kInvalidArgument) for a target that the model lacks.
+  void AddAdapters(int64_t rank, float scale, std::span<const std::string> targets, Rng& rng);
+  // Every adapter by the canonical name of its matrix.
+  struct AdapterSlot {
+    std::string name;  // "model.layers.0.self_attn.q_proj"
+    Projection::Adapter* adapter;
+  };
+  std::vector<AdapterSlot> Adapters();
+  // Adds them to the weights, which must have been kept in f32.
+  void MergeAdapters(const Context& context);
+
   kernels::AttentionShape attention_shape(int64_t layer) const;
   int64_t page_bytes() const;  // of a page of 64 positions, all layers
 
@@ -142,6 +157,7 @@ class Transformer {
   Tensor embedding_, d_embedding_;  // [V, H], where not tied
   Tensor positions_, d_positions_;  // [P, H], where learned
   mutable Tensor rotations_;        // [positions][cosines, sines], grown on demand
+  std::vector<AdapterSlot> adapters_;
 };
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 // The weights of a transformer: under their canonical names for files, as trained tensors for
 // optimisers.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "language/transformer.h"
@@ -45,15 +46,16 @@ WeightSlot TableSlot(std::string name, Tensor table) {
 // Rows [first, first + rows) of a projection.
 WeightSlot PartSlot(std::string name, Projection& projection, int64_t first, int64_t rows) {
   Projection* const whole = &projection;
-  return {
-      .name = std::move(name),
-      .rows = rows,
-      .columns = projection.in(),
-      .set = [whole, first](
-                 int64_t begin,
-                 std::span<const float> values) { whole->SetRows(first + begin, values); },
-      .get = [whole, first](int64_t begin,
-                            std::span<float> values) { whole->GetRows(first + begin, values); }};
+  return {.name = std::move(name),
+          .rows = rows,
+          .columns = projection.in(),
+          .set = [whole, first](
+                     int64_t begin,
+                     std::span<const float> values) { whole->SetRows(first + begin, values); },
+          .get = [whole, first](int64_t begin,
+                                std::span<float> values) { whole->GetRows(first + begin, values); },
+          .projection = whole,
+          .first = first};
 }
 
 }  // namespace
@@ -149,11 +151,52 @@ void Transformer::EnableGradient(bool frozen) {
   if (positions_.defined()) d_positions_ = Tensor::Zeros(positions_.shape());
 }
 
+void Transformer::AddAdapters(int64_t rank, float scale, std::span<const std::string> targets,
+                              Rng& rng) {
+  EnableGradient(true);
+  for (const std::string& target : targets) {
+    bool found = false;
+    for (const WeightSlot& slot : Weights()) {
+      if (slot.projection == nullptr || !slot.name.ends_with("." + target + ".weight")) continue;
+      found = true;
+      Projection::Adapter& adapter =
+          slot.projection->AddAdapter(slot.first, slot.rows, rank, scale);
+      const auto bound = static_cast<float>(1 / std::sqrt(static_cast<double>(slot.columns)));
+      std::vector<float> a(rank * slot.columns);
+      for (float& value : a) value = static_cast<float>(rng.Uniform(-bound, bound));
+      adapter.a.SetRows(0, a);
+      adapter.b.weight();
+      adapter.a.EnableGradient();
+      adapter.b.EnableGradient();
+      adapters_.push_back({slot.name.substr(0, slot.name.size() - 7), &adapter});
+    }
+    if (!found) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  "the model has no matrix " + target + " to put an adapter beside");
+    }
+  }
+}
+
+std::vector<Transformer::AdapterSlot> Transformer::Adapters() {
+  return adapters_;
+}
+
+void Transformer::MergeAdapters(const Context& context) {
+  ForProjections([](const std::string&, Projection& p) { p.MergeAdapters(); });
+  adapters_.clear();
+  Refresh(context);
+}
+
 std::vector<NamedParameter> Transformer::Parameters() {
   std::vector<NamedParameter> parameters;
   const auto add = [&](const std::string& name, Tensor& tensor) {
     parameters.push_back({.name = TensorName(name), .tensor = &tensor});
   };
+  for (const AdapterSlot& slot : adapters_) {
+    add(slot.name + ".lora_A.weight", slot.adapter->a.weight());
+    add(slot.name + ".lora_B.weight", slot.adapter->b.weight());
+  }
+  if (!adapters_.empty()) return parameters;
   if (embedding_.defined()) add("model.embed_tokens.weight", embedding_);
   if (positions_.defined()) add("model.embed_positions.weight", positions_);
   ForProjections([&](const std::string& name, Projection& projection) {
@@ -169,6 +212,11 @@ std::vector<NamedParameter> Transformer::Parameters() {
 
 std::vector<Tensor> Transformer::Gradients() {
   std::vector<Tensor> gradients;
+  for (const AdapterSlot& slot : adapters_) {
+    gradients.push_back(slot.adapter->a.d_weight());
+    gradients.push_back(slot.adapter->b.d_weight());
+  }
+  if (!adapters_.empty()) return gradients;
   if (embedding_.defined()) gradients.push_back(d_embedding_);
   if (positions_.defined()) gradients.push_back(d_positions_);
   ForProjections([&](const std::string&, Projection& projection) {

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "bench/environments.h"
+#include "bench/language.h"
 #include "bench/machine.h"
 #include "bench/network.h"
 #include "program/commands.h"
@@ -223,10 +224,14 @@ struct EnvironmentPeer {
   double bar_2 = 0;  // on two threads
 };
 constexpr EnvironmentPeer kEnvironmentPeers[] = {
-    {"CartPole-v1", 40e6, 1.2e6, 0}, {"Pendulum-v1", 10e6, 1.5e6, 0},
-    {"Acrobot-v1", 2e6, 0.6e6, 0},   {"HalfCheetah-v5", 0, 44e3, 80e3},
-    {"Hopper-v5", 0, 21e3, 41e3},    {"Walker2d-v5", 0, 15e3, 28e3},
-    {"Ant-v5", 0, 6.5e3, 12.7e3},    {"Humanoid-v5", 0, 6.1e3, 11.5e3},
+    {"CartPole-v1", 40e6, 1.2e6, 0},
+    {"Pendulum-v1", 10e6, 1.5e6, 0},
+    {"Acrobot-v1", 2e6, 0.6e6, 0},
+    {"HalfCheetah-v5", 0, 44e3, 80e3},
+    {"Hopper-v5", 0, 21e3, 41e3},
+    {"Walker2d-v5", 0, 15e3, 28e3},
+    {"Ant-v5", 0, 6.5e3, 12.7e3},
+    {"Humanoid-v5", 0, 6.1e3, 11.5e3},
     {"LunarLander-v3", 1.3 * 85e3, 85e3, 150e3, 1.3 * 150e3},
 };
 
@@ -265,6 +270,49 @@ int BenchAllEnvironments(const BenchOptions& options, int threads) {
   return 0;
 }
 
+// Peers' tokens per second on two threads, and the bars, which hold for 457 GFLOP/s of f32 and
+// 55 GB/s.
+struct LanguagePeer {
+  const char* name;
+  double bar, peer;
+  const char* peer_name;
+};
+constexpr LanguagePeer kLanguagePeers[] = {
+    {"decode_bf16_1", 170, 126, "llama.cpp (transformers 41)"},
+    {"decode_bf16_8", 1000, 208, "transformers"},
+    {"decode_bf16_32", 2200, 373, "transformers"},
+    {"prefill_bf16_512", 3000, 2630, "transformers, batch 32 x 64 (llama.cpp 1,428)"},
+    {"decode_f32_1", 88, 87, "llama.cpp (transformers 24)"},
+    {"prefill_f32_512", 1500, 956, "llama.cpp (transformers 865)"},
+    {"decode_q4_1_1", 330, 183, "llama.cpp"},
+    {"prefill_q4_1_512", 1700, 492, "llama.cpp"},
+    {"finetune_bf16_4x256", 700, 545, "torch, best of 517-545 (TRL 285)"},
+    {"finetune_f32_4x256", 420, 197, "torch, best of 181-197 (TRL 132)"},
+    {"gpt2_f32_4x64", 400, 171, "torch (llm.c 87)"},
+    {"first_token", 0.3, 0.15, "llama.cpp loads in 0.07-0.15 s (transformers 3.4 s)"},
+};
+
+int BenchLanguage(const BenchOptions& options, int threads) {
+  LanguageBench bench(threads);
+  std::vector<Result> results;
+  for (const LanguagePeer& peer : kLanguagePeers) {
+    const std::string name = peer.name;
+    if (!options.only.empty() && options.only != name) continue;
+    LogInfo("measuring " + name);
+    const std::string unit = name == "first_token" ? "seconds" : "tokens_per_second";
+    bench.Measure(name);  // loads the model
+    results.push_back(Measure(
+        {name, unit, peer.bar, peer.peer, peer.peer_name, [&] { return bench.Measure(name); }},
+        options.repeats));
+  }
+  if (results.empty()) {
+    throw Error(ErrorCode::kConfig, "there is no row " + options.only +
+                                        DidYouMean(options.only, LanguageBench::Names()));
+  }
+  Print(results, options);
+  return 0;
+}
+
 }  // namespace
 
 int Bench(const BenchOptions& options) {
@@ -273,6 +321,7 @@ int Bench(const BenchOptions& options) {
                           : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   if (options.what == "machine") return BenchMachine(options, threads);
   if (options.what == "environments") return BenchAllEnvironments(options, threads);
+  if (options.what == "language") return BenchLanguage(options, threads);
   return BenchLearn(options);
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -105,6 +106,50 @@ struct ConvertOptions {
   bool json = false;
 };
 int Convert(const ConvertOptions& options);
+// What is not given is left to the model's own file.
+struct SamplingFlags {
+  std::optional<double> temperature, top_p, min_p, repetition_penalty;
+  std::optional<int64_t> top_k;
+  int64_t max_new_tokens = 512;
+  uint64_t seed = 0;
+  std::vector<std::string> stop;  // texts that end an answer
+};
+
+struct ChatOptionsOfCommand {
+  std::string model;  // a folder, a .gguf or a name
+  std::string system, message;
+  std::string precision = "auto";  // as the file is quantised, bf16 or f32
+  SamplingFlags sampling;
+  int threads = 0;  // 0: all
+  bool statistics = false;
+};
+int Chat(const ChatOptionsOfCommand& options);
+
+struct GenerateOptions {
+  std::string model, file, output;   // JSON lines in and out; "" out: standard output
+  std::vector<std::string> prompts;  // texts
+  std::string precision = "auto";
+  SamplingFlags sampling;
+  int64_t samples = 1, batch = 64;
+  int threads = 0;
+};
+int GenerateAnswers(const GenerateOptions& options);
+
+struct PerplexityOptions {
+  std::string model, file;
+  std::string precision = "auto";
+  int64_t context = 1024, stride = 0;
+  int threads = 0;
+  bool json = false;
+};
+int Perplexity(const PerplexityOptions& options);
+
+// Models against the recordings of a folder of the form of reference/language, or one model.
+struct VerifyLanguageOptions {
+  std::string model, expected, reference;
+  bool json = false;
+};
+int VerifyLanguage(const VerifyLanguageOptions& options);
 
 int Export(const std::string& run, const std::string& file, bool json);
 

@@ -51,6 +51,10 @@ struct CommandLine {
   PlayOptions play;
   BenchOptions bench;
   VerifyOptions verify;
+  ChatOptionsOfCommand chat;
+  GenerateOptions generate;
+  PerplexityOptions perplexity;
+  VerifyLanguageOptions verify_language;
   ReproOptions repro;
   PlotOptions plot;
   ConvertOptions convert;
@@ -68,6 +72,7 @@ struct CommandLine {
     AddInspection();
     AddMeasurement();
     AddModels();
+    AddLanguage();
   }
 
   CLI::App* Command(const char* name, const char* help) {
@@ -182,6 +187,66 @@ struct CommandLine {
     command->callback([this] { status = weft::Worker(config, process, address); });
   }
 
+  static void AddModel(CLI::App* command, std::string& model, std::string& precision,
+                       int& threads) {
+    command->add_option("model", model, "folder, .gguf file or name (smollm2-135m-instruct)")
+        ->required();
+    command->add_option("--precision", precision,
+                        "auto (as the file is quantised, else bf16), bf16 or f32");
+    command->add_option("--threads", threads, "default: all")->check(CLI::PositiveNumber);
+  }
+  static void AddSampling(CLI::App* command, SamplingFlags& flags) {
+    command->add_option("--temperature", flags.temperature, "0: always the likeliest token");
+    command->add_option("--top-k", flags.top_k, "of the k likeliest tokens; 0: all");
+    command->add_option("--top-p", flags.top_p, "of the likeliest tokens with this share");
+    command->add_option("--min-p", flags.min_p, "of those with this share of the likeliest's");
+    command->add_option("--repetition-penalty", flags.repetition_penalty,
+                        "above 1: less of what was said");
+    command->add_option("--max-new-tokens", flags.max_new_tokens, "longest answer")
+        ->check(CLI::PositiveNumber);
+    command->add_option("--seed", flags.seed, "of the draws");
+    command->add_option("--stop", flags.stop, "text that ends an answer; may be repeated");
+  }
+
+  void AddLanguage() {
+    auto* command = Command("chat", "talk to a language model");
+    AddModel(command, chat.model, chat.precision, chat.threads);
+    AddSampling(command, chat.sampling);
+    command->add_option("--system", chat.system, "system prompt");
+    command->add_option("--message", chat.message, "say this, print the answer and end");
+    command->add_flag("--statistics", chat.statistics, "times and speeds on standard error");
+    command->callback([this] { status = weft::Chat(chat); });
+
+    command = Command("generate", "continue prompts, as JSON lines");
+    AddModel(command, generate.model, generate.precision, generate.threads);
+    AddSampling(command, generate.sampling);
+    command->add_option("--prompts", generate.file,
+                        "JSON lines with \"prompt\", a text, or \"messages\"");
+    command->add_option("--prompt", generate.prompts, "a text; may be repeated");
+    command->add_option("--samples", generate.samples, "answers to each")
+        ->check(CLI::PositiveNumber);
+    command->add_option("--batch", generate.batch, "answers at a time")->check(CLI::PositiveNumber);
+    command->add_option("--output,-o", generate.output, "file to write; default: standard output");
+    command->callback([this] { status = weft::GenerateAnswers(generate); });
+
+    command = Command("perplexity", "how well a language model foresees a text");
+    AddModel(command, perplexity.model, perplexity.precision, perplexity.threads);
+    command->add_option("file", perplexity.file, "text file")->required();
+    command->add_option("--context", perplexity.context, "tokens seen at a time")
+        ->check(CLI::Range(2, 1 << 20));
+    command->add_option("--stride", perplexity.stride, "tokens from one window to the next")
+        ->check(CLI::PositiveNumber);
+    command->callback([this] {
+      perplexity.json = json;
+      status = weft::Perplexity(perplexity);
+    });
+  }
+
+  void VerifyLanguageCommand() {
+    verify_language.json = json;
+    status = VerifyLanguage(verify_language);
+  }
+
   void AddInspection() {
     auto* command = Command("list", "what can be named in a config");
     command->add_option("what", what, "algorithms or environments")
@@ -232,7 +297,7 @@ struct CommandLine {
     auto* command = Command("bench", "measure speed beside recorded peers");
     command->add_option("what", bench.what, "machine, learn or environments")
         ->required()
-        ->check(CLI::IsMember({"machine", "learn", "environments"}));
+        ->check(CLI::IsMember({"machine", "learn", "environments", "language"}));
     command->add_option("--only", bench.only, "one row by name");
     command->add_option("--threads", bench.threads, "threads; 0: one per core");
     command->add_option("--repeats", bench.repeats, "runs of each row; the median counts")
@@ -256,6 +321,14 @@ struct CommandLine {
       verify.json = json;
       status = weft::VerifyEnvironment(verify);
     });
+    auto* model = command->add_subcommand("model", "a language model against its recording");
+    model->add_option("model", verify_language.model, "folder or .gguf file")->required();
+    model->add_option("expected", verify_language.expected,
+                      "recording; default: expected.safetensors beside it");
+    model->callback([this] { VerifyLanguageCommand(); });
+    auto* language = command->add_subcommand("language", "every recording of language models");
+    language->add_option("--reference", verify_language.reference, "the folder")->required();
+    language->callback([this] { VerifyLanguageCommand(); });
 
     auto* hostile = command->add_subcommand(
         "hostile", "load damaged files in a child process and see that they are refused");

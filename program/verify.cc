@@ -1,12 +1,15 @@
-// weft verify environment: recorded transitions of the reference implementation replayed on ours,
-// and the conformance checks.
+// weft verify: recordings of reference implementations replayed on ours, environments and language
+// models, and the conformance checks.
 #include "environments/verify/verify.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "base/check.h"
+#include "base/thread_pool.h"
 #include "environments/verify/conformance.h"
+#include "language/verify_model.h"
 #include "program/commands.h"
 
 namespace weft {
@@ -14,8 +17,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-int Report(const VerifyReport& report, const VerifyOptions& options) {
-  if (options.json) {
+int Report(const VerifyReport& report, bool json, bool all_fields) {
+  if (json) {
     const VerifyField& worst = report.worst;
     fmt::print("{}\n", Json{{"checked", report.checked},
                             {"failed", report.failed},
@@ -27,7 +30,7 @@ int Report(const VerifyReport& report, const VerifyOptions& options) {
                             {"skipped", report.skipped}}
                            .dump());
   } else {
-    fmt::print("{}", ToText(report, !options.all));
+    fmt::print("{}", ToText(report, all_fields));
   }
   return report.failed == 0 ? 0 : 1;
 }
@@ -58,14 +61,29 @@ int VerifyEnvironment(const VerifyOptions& options) {
       throw Error(ErrorCode::kConfig,
                   "--all needs --reference DIR, the folder with the recordings");
     }
-    return Report(VerifyEnvironmentFolder(options.reference), options);
+    return Report(VerifyEnvironmentFolder(options.reference), options.json, false);
   }
   if (options.id.empty()) {
     throw Error(ErrorCode::kConfig,
                 "name an environment and its recording, or --all --reference DIR");
   }
-  return options.file.empty() ? Conformance(options)
-                              : Report(VerifyEnvironmentFile(options.id, options.file), options);
+  return options.file.empty()
+             ? Conformance(options)
+             : Report(VerifyEnvironmentFile(options.id, options.file), options.json, true);
+}
+
+int VerifyLanguage(const VerifyLanguageOptions& options) {
+  ThreadPool pool(static_cast<int>(std::thread::hardware_concurrency()));
+  const Context context{.pool = &pool};
+  if (!options.reference.empty()) {
+    return Report(VerifyModels(context, options.reference), options.json, false);
+  }
+  std::string expected = options.expected;
+  if (expected.empty() && options.model.ends_with(".gguf")) {
+    expected = options.model.substr(0, options.model.size() - 5) + ".expected.safetensors";
+  }
+  if (expected.empty()) expected = options.model + "/expected.safetensors";
+  return Report(VerifyModel(context, options.model, expected), options.json, true);
 }
 
 }  // namespace weft

@@ -163,6 +163,62 @@ TEST_P(Variants, RowsDependOnTheirSequenceAlone) {
   }
 }
 
+TEST(Adapters, BeginAtZeroLearnAndMerge) {
+  Batch batch;
+  batch.Add(9, 1);
+  batch.Add(5, 7);
+  const auto plain = MakeTiny(TinyConfig());
+  const double before = Loss(*plain, batch, nullptr, nullptr);
+  const auto model = MakeTiny(TinyConfig());
+  Rng rng(1, Purpose::kTest);
+  const std::vector<std::string> targets = {"q_proj", "v_proj", "down_proj", "gate_proj"};
+  model->AddAdapters(4, 2.0f, targets, rng);
+  model->Refresh({});
+  EXPECT_EQ(Loss(*model, batch, nullptr, nullptr), before);
+  EXPECT_EQ(model->Adapters().size(), 8u);
+  EXPECT_EQ(model->Parameters().size(), 16u);
+
+  // With a B that is not zero, gradients are those of differences.
+  for (const Transformer::AdapterSlot& slot : model->Adapters()) {
+    std::vector<float> b(slot.adapter->b.out() * 4);
+    Numbers numbers(slot.name.size());
+    for (float& value : b) value = numbers.Next(0.1f);
+    slot.adapter->b.SetRows(0, b);
+  }
+  model->Refresh({});
+  TransformerTrace trace;
+  Tensor d_final;
+  const double loss = Loss(*model, batch, &trace, &d_final);
+  EXPECT_NE(loss, before);
+  model->Backward({}, batch.tokens(), trace, d_final);
+  auto parameters = model->Parameters();
+  const auto gradients = model->Gradients();
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const auto values = parameters[i].tensor->data<float>();
+    const auto gradient = gradients[i].data<float>();
+    double square = 0;
+    for (const float g : gradient) square += static_cast<double>(g) * g;
+    ASSERT_GT(square, 0) << parameters[i].name.text();
+    const double step = 2e-3 / std::sqrt(square);
+    const std::vector<float> start(values.begin(), values.end());
+    const auto moved = [&](double by) {
+      for (size_t e = 0; e < values.size(); ++e) {
+        values[e] = static_cast<float>(start[e] + by * gradient[e]);
+      }
+      model->Refresh({});
+      return Loss(*model, batch, nullptr, nullptr);
+    };
+    const double slope = (moved(step) - moved(-step)) / (2 * step);
+    moved(0);
+    EXPECT_NEAR(slope / square, 1, 0.02) << parameters[i].name.text();
+  }
+  model->MergeAdapters({});
+  EXPECT_NEAR(Loss(*model, batch, nullptr, nullptr), loss, 1e-4);
+  Rng other(2, Purpose::kTest);
+  const std::vector<std::string> wrong = {"w_proj"};
+  EXPECT_THROW(model->AddAdapters(4, 2.0f, wrong, other), Error);
+}
+
 TEST(Transformer, RefusesIdsAndPositionsThatItDoesNotHave) {
   const auto model = MakeTiny(TinyConfig());
   Batch batch;

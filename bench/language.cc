@@ -1,0 +1,219 @@
+#include "bench/language.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "base/thread_pool.h"
+#include "language/generator.h"
+#include "language/language_head.h"
+#include "language/language_model.h"
+#include "language/model_name.h"
+#include "nn/optimizer.h"
+
+namespace weft {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double Since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// The architecture of GPT-2 124M.
+ModelConfig Gpt2() {
+  ModelConfig config;
+  config.family = "gpt2";
+  config.vocabulary = 50257 + 1;  // even: products in bf16 go by pairs
+  config.hidden = 768;
+  config.layers = 12;
+  config.heads = config.kv_heads = 12;
+  config.head_dimension = 64;
+  config.intermediate = 3072;
+  config.context = config.learned_positions = 1024;
+  config.norm = NormKind::kLayerNorm;
+  config.activation = FeedForwardActivation::kGeluTanh;
+  config.gated = false;
+  config.qkv_bias = config.attention_output_bias = config.feed_forward_bias = true;
+  config.tied = true;
+  return config;
+}
+
+// Sequences of made-up tokens.
+struct Sequences {
+  std::vector<int32_t> ids, positions, targets;
+  std::vector<kernels::AttentionSpan> spans;
+
+  Sequences(int64_t count, int64_t length, int64_t vocabulary) {
+    for (int64_t b = 0; b < count; ++b) {
+      spans.push_back({std::ssize(ids), length, 0, nullptr});
+      for (int64_t t = 0; t < length; ++t) {
+        ids.push_back(static_cast<int32_t>((b * 131 + t * 17) % vocabulary));
+        positions.push_back(static_cast<int32_t>(t));
+        targets.push_back(static_cast<int32_t>((b * 31 + t * 7) % vocabulary));
+      }
+    }
+  }
+  TokenBatch tokens() const { return {.ids = ids, .positions = positions, .spans = spans}; }
+};
+
+// A step of training all weights: forward, loss, backward, AdamW.
+class Trainer {
+ public:
+  Trainer(const Context& context, std::unique_ptr<Transformer> model)
+      : context_(context), model_(std::move(model)) {
+    model_->EnableGradient();
+    model_->Refresh(context);
+    optimizer_ = std::make_unique<Optimizer>(OptimizerConfig(), model_->Parameters());
+  }
+
+  double TokensPerSecond(const Sequences& batch) {
+    const auto start = Clock::now();
+    const Tensor rows = model_->Forward(context_, batch.tokens(), &trace_);
+    const auto tokens = static_cast<float>(batch.ids.size());
+    Tensor d_final;
+    ScoreTokens(
+        context_, *model_, rows, batch.targets, {},
+        [&](const HeadBlock& block) { std::ranges::fill(block.d_log_probability, -1 / tokens); },
+        &d_final);
+    model_->Backward(context_, batch.tokens(), trace_, d_final);
+    std::vector<Tensor> gradients = model_->Gradients();
+    optimizer_->Step(gradients, 1e-6, 1.0);
+    for (Tensor& gradient : gradients) gradient.Fill(0);
+    model_->Refresh(context_);
+    return tokens / Since(start);
+  }
+
+ private:
+  const Context& context_;
+  std::unique_ptr<Transformer> model_;
+  std::unique_ptr<Optimizer> optimizer_;
+  TransformerTrace trace_;
+};
+
+}  // namespace
+
+struct LanguageBench::Impl {
+  ThreadPool pool;
+  Context context;
+  // One model at a time, in one form.
+  std::string form;
+  std::unique_ptr<Transformer> model;
+  std::unique_ptr<Trainer> trainer;
+
+  explicit Impl(int threads) : pool(threads), context{.pool = &pool} {}
+
+  std::unique_ptr<Transformer> Load(const LoadOptions& options) {
+    const auto file = ModelFile::Open(ResolveModel("smollm2-135m-instruct"));
+    return LoadTransformer(context, *file, options);
+  }
+  void Use(const std::string& wanted) {
+    if (form == wanted) return;
+    model.reset();
+    trainer.reset();
+    form = wanted;
+    if (wanted == "q4_1") {
+      model = Load({});
+    } else if (wanted == "bf16" || wanted == "f32") {
+      model = Load({.precision = wanted == "f32" ? Precision::kFloat32 : Precision::kBFloat16,
+                    .keep_quantised = false});
+    } else if (wanted.starts_with("train_")) {
+      const bool f32 = wanted == "train_f32";
+      trainer = std::make_unique<Trainer>(
+          context, Load({.precision = f32 ? Precision::kFloat32 : Precision::kBFloat16,
+                         .keep_master = true}));
+    } else {
+      auto gpt2 = std::make_unique<Transformer>(Gpt2(), Precision::kFloat32);
+      uint64_t state = 1;
+      for (const Transformer::WeightSlot& slot : gpt2->Weights()) {
+        std::vector<float> values(slot.rows * slot.columns);
+        for (float& value : values) {
+          state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+          value = (static_cast<float>(state >> 40) / 8388608.0f - 1) * 0.03f;
+        }
+        slot.set(0, values);
+      }
+      trainer = std::make_unique<Trainer>(context, std::move(gpt2));
+    }
+  }
+
+  // Over 48 tokens that follow a prompt of 16, reading it not counted.
+  double Decode(int64_t rows) {
+    constexpr int64_t kTokens = 48;
+    Generator generator(context, *model, {.max_rows = rows, .max_prompt_tokens = 16 * rows});
+    for (int64_t row = 0; row < rows; ++row) {
+      GenerationRequest request;
+      for (int32_t i = 0; i < 16; ++i) {
+        request.prompt.push_back(static_cast<int32_t>(100 + 37 * i + 11 * row));
+      }
+      request.max_new_tokens = kTokens + 1;
+      request.sampling.temperature = 0;
+      generator.Add(std::move(request));
+    }
+    const auto ignore = [](const GenerationEvent&) {};
+    generator.Step(ignore);
+    const auto start = Clock::now();
+    while (!generator.idle()) generator.Step(ignore);
+    return static_cast<double>(rows * kTokens) / Since(start);
+  }
+
+  double Prefill() {
+    const Sequences batch(1, 512, 49152);
+    const auto start = Clock::now();
+    const Tensor rows = model->Forward(context, batch.tokens(), nullptr);
+    Logits(context, *model, rows.Slice(511, 512));
+    return 512 / Since(start);
+  }
+
+  // From nothing to the first token after a prompt of 32.
+  double FirstToken() {
+    form.clear();
+    model.reset();
+    trainer.reset();
+    const auto start = Clock::now();
+    const auto fresh = Load({});
+    GenerationRequest request;
+    request.prompt.assign(32, 1000);
+    request.max_new_tokens = 1;
+    request.sampling.temperature = 0;
+    Generate(context, *fresh, {&request, 1});
+    return Since(start);
+  }
+};
+
+LanguageBench::LanguageBench(int threads) : impl_(std::make_unique<Impl>(threads)) {}
+LanguageBench::~LanguageBench() = default;
+
+const std::vector<std::string>& LanguageBench::Names() {
+  static const auto& names = *new std::vector<std::string>{
+      "decode_bf16_1",       "decode_bf16_8",      "decode_bf16_32", "prefill_bf16_512",
+      "decode_f32_1",        "prefill_f32_512",    "decode_q4_1_1",  "prefill_q4_1_512",
+      "finetune_bf16_4x256", "finetune_f32_4x256", "gpt2_f32_4x64",  "first_token"};
+  return names;
+}
+
+double LanguageBench::Measure(const std::string& name) {
+  Impl& impl = *impl_;
+  if (name == "first_token") return impl.FirstToken();
+  if (name.starts_with("finetune_")) {
+    impl.Use(name.starts_with("finetune_bf16") ? "train_bf16" : "train_f32");
+    return impl.trainer->TokensPerSecond(Sequences(4, 256, 49152));
+  }
+  if (name == "gpt2_f32_4x64") {
+    impl.Use("gpt2");
+    return impl.trainer->TokensPerSecond(Sequences(4, 64, 50257));
+  }
+  for (const char* form : {"bf16", "f32", "q4_1"}) {
+    if (name.starts_with(std::string("decode_") + form + "_")) {
+      impl.Use(form);
+      return impl.Decode(std::stoll(name.substr(name.rfind('_') + 1)));
+    }
+    if (name.starts_with(std::string("prefill_") + form)) {
+      impl.Use(form);
+      return impl.Prefill();
+    }
+  }
+  throw Error(ErrorCode::kConfig, "there is no row " + name);
+}
+
+}  // namespace weft

@@ -1,0 +1,22 @@
+// A model ready for use: its weights read into a transformer in the precision of its use.
+#pragma once
+
+#include <memory>
+
+#include "language/model_files.h"
+#include "language/transformer.h"
+
+namespace weft {
+
+struct LoadOptions {
+  Precision precision = Precision::kBFloat16;
+  // Weights that the file has quantised stay so (bf16 only): they take less memory and are read
+  // faster, and give the bits that rounding them to bf16 gives. Not for training.
+  bool keep_quantised = true;
+  bool keep_master = false;  // f32 weights, for training and writing
+};
+
+std::unique_ptr<Transformer> LoadTransformer(const Context& context, const ModelFile& file,
+                                             const LoadOptions& options);
+
+}  // namespace weft
