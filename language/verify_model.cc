@@ -13,6 +13,7 @@
 #include "language/json.h"
 #include "language/language_head.h"
 #include "language/language_model.h"
+#include "language/model_name.h"
 #include "language/stored_tensors.h"
 #include "nn/safetensors.h"
 
@@ -285,6 +286,14 @@ VerifyReport VerifyModels(const Context& context, const std::string& folder) {
     if (expected.empty() || !FileExists(expected)) continue;
     if (!ReadSafetensors(expected).Has("input_ids_right")) continue;
     Merge(VerifyModel(context, path, expected), report);
+  }
+  const std::string chats = folder + "/smollm2_135m";
+  if (!DirectoryExists(chats)) return report;
+  try {
+    Merge(VerifyChatModel(context, ResolveModel("smollm2-135m-instruct"), chats), report);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kUnavailable) throw;
+    report.skipped.push_back("smollm2_135m: " + error.message());
   }
   return report;
 }

@@ -16,7 +16,13 @@ namespace weft {
 VerifyReport VerifyModel(const Context& context, const std::string& model,
                          const std::string& expected);
 
-// Every model and GGUF that a folder of the form of reference/language holds.
+// The real chat model against the folder of its recorded conversations: ids, logits, hidden states,
+// greedy answers, log-probabilities, a training step.
+VerifyReport VerifyChatModel(const Context& context, const std::string& model,
+                             const std::string& folder);
+
+// Every model and GGUF that a folder of the form of reference/language holds, and the real chat
+// model where it was fetched.
 VerifyReport VerifyModels(const Context& context, const std::string& folder);
 
 }  // namespace weft

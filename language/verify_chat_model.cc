@@ -1,0 +1,193 @@
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "language/chat_model.h"
+#include "language/generator.h"
+#include "language/json.h"
+#include "language/language_head.h"
+#include "language/verify_model.h"
+#include "nn/safetensors.h"
+
+namespace weft {
+namespace {
+
+std::vector<double> Numbers(const JsonValue& object, const char* key) {
+  std::vector<double> numbers;
+  for (const JsonValue& item : object.Find(key)->Items()) {
+    item.GetDouble(numbers.emplace_back());
+  }
+  return numbers;
+}
+
+double Number(const JsonValue& object, const char* key) {
+  double number = NAN;
+  object.Find(key)->GetDouble(number);
+  return number;
+}
+
+// One sequence from its beginning.
+struct Sequence {
+  std::vector<int32_t> ids, positions;
+  kernels::AttentionSpan span;
+
+  explicit Sequence(std::vector<int32_t> tokens) : ids(std::move(tokens)) {
+    for (size_t i = 0; i < ids.size(); ++i) positions.push_back(static_cast<int32_t>(i));
+    span = {0, std::ssize(ids), 0, nullptr};
+  }
+  TokenBatch tokens() const { return {.ids = ids, .positions = positions, .spans = {&span, 1}}; }
+};
+
+void CheckCase(const Context& context, Comparison& comparison, ChatModel& chat,
+               const JsonValue& row) {
+  const std::vector<double> want_ids = Numbers(row, "ids");
+  const std::string& rendered = row.Find("rendered")->AsString();
+  comparison.Check(
+      "rendered",
+      chat.chat_template->Render(*row.Find("messages"), {.add_generation_prompt = true}).text ==
+          rendered,
+      true, 0);
+  const std::vector<int32_t> ids = chat.tokenizer.Encode(rendered);
+  comparison.Check("ids", std::vector<double>(ids.begin(), ids.end()), want_ids, 0);
+
+  const std::vector<double> greedy = Numbers(row, "greedy_ids");
+  const std::vector<double> gaps = Numbers(row, "greedy_top2_gaps");
+  GenerationRequest request{.prompt = ids, .max_new_tokens = std::ssize(greedy)};
+  request.sampling.temperature = 0;
+  const GeneratedAnswer answer = Generate(context, *chat.model, {&request, 1})[0][0];
+  for (size_t t = 0; t < greedy.size(); ++t) {
+    comparison.Check("greedy_ids", answer.ids[t], greedy[t], 0);
+    if (gaps[t] < 2e-3) break;  // from here on either token is right
+  }
+
+  std::vector<int32_t> all = ids;
+  for (const double id : greedy) all.push_back(static_cast<int32_t>(id));
+  const Sequence sequence(all);
+  const Tensor rows = chat.model->Forward(context, sequence.tokens(), nullptr);
+  const int64_t last = std::ssize(ids) - 1;
+  const Tensor logits = Logits(context, *chat.model, rows.Slice(last, last + 1));
+  const std::vector<double> top = Numbers(row, "top20_ids"), values = Numbers(row, "top20_logits");
+  for (size_t i = 0; i < top.size(); ++i) {
+    comparison.Check("logits", logits.data<float>()[static_cast<size_t>(top[i])], values[i], 1e-3);
+  }
+  std::vector<int32_t> next(all.begin() + 1, all.end());
+  next.push_back(-1);
+  const TokenScores scores = ScoreTokens(context, *chat.model, rows, next, {});
+  const std::vector<double> log_p = Numbers(row, "logprob_of_token_1_to_end");
+  for (size_t i = 0; i < log_p.size(); ++i) {
+    comparison.Check("log_probabilities", scores.log_probability.data<float>()[i], log_p[i], 5e-4);
+  }
+}
+
+void CheckHidden(const Context& context, Comparison& comparison, const ChatModel& chat,
+                 const TensorMap& tensors, const std::string& name, int64_t last) {
+  std::vector<int32_t> ids;
+  for (const int64_t id : tensors.At(name + ".ids").data<int64_t>()) {
+    ids.push_back(static_cast<int32_t>(id));
+  }
+  const Sequence sequence(ids);
+  TransformerTrace trace;
+  const Tensor rows = chat.model->Forward(context, sequence.tokens(), &trace);
+  const auto check = [&](const std::string& what, const Tensor& got, const std::string& want,
+                         double tolerance) {
+    const auto expected = tensors.At(name + want).data<double>();
+    const auto line = got.Row(got.dim(0) == 1 ? 0 : last);
+    comparison.Check(what,
+                     std::vector<double>(line.data<float>().begin(), line.data<float>().end()),
+                     std::vector<double>(expected.begin(), expected.end()), tolerance);
+  };
+  for (int64_t layer = 0; layer <= chat.model->config().layers; ++layer) {
+    const std::string want = ".hidden." + std::to_string(layer) + ".last_prompt_position";
+    if (!tensors.Has(name + want)) continue;
+    const bool final = layer == chat.model->config().layers;
+    check("hidden", final ? rows : trace.layers[layer].x, want, 1e-3);
+  }
+  check("logits", Logits(context, *chat.model, rows.Slice(last, last + 1)), ".last_prompt_logits",
+        1e-3);
+}
+
+// The mean loss of two chats, and the norm of each weight's gradient.
+void CheckTrainingStep(const Context& context, Comparison& comparison, Transformer& model,
+                       const std::string& folder) {
+  const TensorMap step = ReadSafetensors(folder + "/train_step.safetensors");
+  const JsonValue page = ReadJsonFile(folder + "/train_step.json");
+  const Tensor batch = step.At("input_ids"), mask = step.At("attention_mask");
+  const Tensor labels = step.At("labels");
+  std::vector<int32_t> ids, positions, targets;
+  std::vector<kernels::AttentionSpan> spans;
+  const int64_t columns = batch.dim(1);
+  double count = 0;
+  for (int64_t b = 0; b < batch.dim(0); ++b) {
+    spans.push_back({std::ssize(ids), 0, 0, nullptr});
+    for (int64_t t = 0; t < columns; ++t) {
+      const int64_t at = b * columns + t;
+      if (mask.data<int64_t>()[at] == 0) continue;
+      ids.push_back(static_cast<int32_t>(batch.data<int64_t>()[at]));
+      positions.push_back(static_cast<int32_t>(spans.back().rows++));
+      const int64_t label = t + 1 < columns ? labels.data<int64_t>()[at + 1] : -100;
+      targets.push_back(label < 0 ? -1 : static_cast<int32_t>(label));
+      count += label >= 0;
+    }
+  }
+  model.EnableGradient();
+  model.Refresh(context);
+  TransformerTrace trace;
+  const TokenBatch tokens{.ids = ids, .positions = positions, .spans = spans};
+  const Tensor rows = model.Forward(context, tokens, &trace);
+  Tensor d_final;
+  double loss = 0;
+  ScoreTokens(
+      context, model, rows, targets, {},
+      [&](const HeadBlock& block) {
+        for (size_t i = 0; i < block.rows.size(); ++i) {
+          loss -= static_cast<double>(block.log_probability[i]) / count;
+          block.d_log_probability[i] = static_cast<float>(-1 / count);
+        }
+      },
+      &d_final);
+  comparison.Check("training loss", loss, Number(page, "loss"), 1e-4);
+  model.Backward(context, tokens, trace, d_final);
+  auto parameters = model.Parameters();
+  const auto gradients = model.Gradients();
+  for (size_t i = 0; i < parameters.size(); ++i) parameters[i].tensor->CopyFrom(gradients[i]);
+  const JsonValue& norms = *page.Find("grad_norm_per_tensor");
+  for (const Transformer::WeightSlot& slot : model.Weights()) {
+    std::vector<float> gradient(slot.rows * slot.columns);
+    slot.get(0, gradient);
+    double square = 0;
+    for (const float g : gradient) square += static_cast<double>(g) * g;
+    const double want = Number(norms, slot.name.c_str());
+    comparison.Check("gradient norms", std::sqrt(square), want, 3e-3 * want);
+    const std::string whole = "grad." + slot.name;
+    if (!step.Has(whole)) continue;
+    const auto expected = step.At(whole).data<float>();
+    double difference = 0;
+    for (size_t i = 0; i < expected.size(); ++i) {
+      difference += std::pow(static_cast<double>(gradient[i]) - expected[i], 2);
+    }
+    comparison.Check("gradients", std::sqrt(difference), 0, 3e-3 * want);
+  }
+}
+
+}  // namespace
+
+VerifyReport VerifyChatModel(const Context& context, const std::string& model,
+                             const std::string& folder) {
+  Comparison comparison(folder);
+  ChatModel chat =
+      LoadChatModel(context, model, {.precision = Precision::kFloat32, .keep_master = true});
+  const JsonValue page = ReadJsonFile(folder + "/expected.json");
+  const TensorMap tensors = ReadSafetensors(folder + "/tensors.safetensors");
+  int64_t number = 0;
+  for (const JsonValue& row : page.Find("cases")->Items()) {
+    CheckCase(context, comparison, chat, row);
+    const std::string name = "case" + std::to_string(number++);
+    if (!tensors.Has(name + ".ids")) continue;
+    CheckHidden(context, comparison, chat, tensors, name, std::ssize(row.Find("ids")->Items()) - 1);
+  }
+  CheckTrainingStep(context, comparison, *chat.model, folder);
+  return comparison.Report();
+}
+
+}  // namespace weft
