@@ -114,9 +114,13 @@ void SetLlamaLike(ModelFamily family, const ModelConfig& c, JsonValue& json) {
     json.Set("head_dim", JsonValue(c.head_dimension));
   }
   json.Set("rms_norm_eps", JsonValue(c.norm_epsilon));
-  const bool gemma = family == ModelFamily::kGemma || family == ModelFamily::kGemma2;
-  json.Set("hidden_act", JsonValue(ActivationName(c)));
-  if (gemma) json.Set("hidden_activation", JsonValue(ActivationName(c)));
+  // Gemma's key was renamed and renamed back.
+  const bool gemma = family == ModelFamily::kGemma, gemma2 = family == ModelFamily::kGemma2;
+  if (!gemma2) json.Set("hidden_act", JsonValue(ActivationName(c)));
+  if (gemma || gemma2) json.Set("hidden_activation", JsonValue(ActivationName(c)));
+  if (family == ModelFamily::kPhi3) {
+    json.Set("original_max_position_embeddings", JsonValue(c.context));
+  }
   if (family == ModelFamily::kLlama || family == ModelFamily::kQwen3) {
     json.Set("attention_bias", JsonValue(c.qkv_bias));
   }

@@ -38,7 +38,7 @@ const ModelFamilyInfo& FamilyOf(const ModelConfig& config);
 std::string ModelFamilyNames();  // "llama, mistral, ...", for messages
 
 // Bounds of what a file may claim, far above any real model; they keep sizes in 64 bits.
-constexpr int64_t kMaxLayers = 4096;
+constexpr int64_t kMaxLayers = 1024;
 constexpr int64_t kMaxHidden = int64_t{1} << 20;
 constexpr int64_t kMaxHeads = int64_t{1} << 16;
 constexpr int64_t kMaxVocabulary = int64_t{1} << 26;
