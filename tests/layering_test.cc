@@ -18,7 +18,7 @@ namespace {
 const std::map<std::string, int> kFloors = {
     {"base", 1},   {"tensor", 2},   {"nn", 3},      {"dataflow", 3}, {"environments", 4},
     {"replay", 4}, {"language", 4}, {"actors", 5},  {"learners", 5}, {"algorithms", 6},
-    {"bench", 7},  {"program", 8},  {"main.cc", 9},
+    {"rlhf", 6},   {"bench", 7},    {"program", 8}, {"main.cc", 9},
 };
 
 struct ThirdParty {
@@ -71,7 +71,7 @@ const std::vector<SourceFile>& Files() {
     auto* files = new std::vector<SourceFile>;
     for (const std::filesystem::path entry :
          {"main.cc", "base", "tensor", "nn", "dataflow", "environments", "replay", "language",
-          "actors", "learners", "algorithms", "bench", "program", "tests"}) {
+          "actors", "learners", "algorithms", "rlhf", "bench", "program", "tests"}) {
       const auto add = [&](const std::filesystem::path& path) {
         const std::string extension = path.extension().string();
         if (extension != ".h" && extension != ".cc" && extension != ".cu") return;
