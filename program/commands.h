@@ -78,6 +78,24 @@ struct VerifyOptions {
 int VerifyEnvironment(const VerifyOptions& options);
 int VerifyHostile(const VerifyOptions& options);
 
+struct TokenizeOptions {
+  std::string model;       // a name, a folder, a tokenizer.json or a .gguf
+  std::string text, file;  // neither: standard input
+  bool special = false;    // with the tokens that are put around a text
+  bool plain = false;      // control tokens inside the text are plain text
+  bool ids = false, pieces = false;
+  bool json = false;
+};
+int Tokenize(const TokenizeOptions& options);
+
+struct VerifyTextOptions {
+  std::string path;       // a model, or a file of templates with results
+  std::string reference;  // its recording
+  bool json = false;
+};
+int VerifyTokenizerFile(const VerifyTextOptions& options);
+int VerifyTemplateFile(const VerifyTextOptions& options);
+
 struct ReproOptions {
   std::vector<std::string> configs;
   std::vector<std::string> overrides;

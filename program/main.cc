@@ -55,6 +55,8 @@ struct CommandLine {
   GenerateOptions generate;
   PerplexityOptions perplexity;
   VerifyLanguageOptions verify_language;
+  TokenizeOptions tokenize;
+  VerifyTextOptions verify_text;
   ReproOptions repro;
   PlotOptions plot;
   ConvertOptions convert;
@@ -73,6 +75,7 @@ struct CommandLine {
     AddMeasurement();
     AddModels();
     AddLanguage();
+    AddTexts();
   }
 
   CLI::App* Command(const char* name, const char* help) {
@@ -293,6 +296,45 @@ struct CommandLine {
     });
   }
 
+  void AddTexts() {
+    auto* command = Command("tokenize", "show the tokens of a text");
+    command->add_option("model", tokenize.model, "name, folder, tokenizer.json or .gguf file")
+        ->required();
+    command->add_option("text", tokenize.text, "the text; default: standard input");
+    command->add_option("--file", tokenize.file, "a file with the text");
+    command->add_flag("--special", tokenize.special, "with the tokens put around a text, as BOS");
+    command->add_flag("--plain", tokenize.plain, "read control tokens in the text as plain text");
+    command->add_flag("--ids", tokenize.ids, "only the ids, on one line");
+    command->add_flag("--pieces", tokenize.pieces, "only the tokens as the vocabulary spells them");
+    command->callback([this] {
+      tokenize.json = json;
+      status = weft::Tokenize(tokenize);
+    });
+  }
+
+  // weft verify tokenizer and template.
+  void AddVerifyTexts(CLI::App* verify_command) {
+    const auto add = [&](const char* name, const char* help, const char* reference_help) {
+      auto* command = verify_command->add_subcommand(name, help);
+      command->add_flag("--json", json, "the last line is one JSON object");
+      command->add_option("path", verify_text.path, "name, folder or file")->required();
+      command->add_option("reference", verify_text.reference, reference_help);
+      return command;
+    };
+    add("tokenizer", "compare ids, offsets and decoded text with recorded ones",
+        "folder with cases.jsonl and decode_cases.jsonl, or such a file")
+        ->callback([this] {
+          verify_text.json = json;
+          status = VerifyTokenizerFile(verify_text);
+        });
+    add("template", "compare rendered conversations with recorded ones",
+        "expected.json; default: PATH holds templates and their results")
+        ->callback([this] {
+          verify_text.json = json;
+          status = VerifyTemplateFile(verify_text);
+        });
+  }
+
   void AddMeasurement() {
     auto* command = Command("bench", "measure speed beside recorded peers");
     command->add_option("what", bench.what, "machine, learn or environments")
@@ -312,6 +354,7 @@ struct CommandLine {
     auto* environment =
         command->add_subcommand("environment", "replay recorded transitions of an environment");
     command->require_subcommand(1);
+    AddVerifyTexts(command);
     environment->add_flag("--json", json, "the last line is one JSON object");
     environment->add_option("id", verify.id, "environment, such as HalfCheetah-v5");
     environment->add_option("file", verify.file, "its recording, a .safetensors file");

@@ -9,7 +9,9 @@
 #include "base/check.h"
 #include "base/thread_pool.h"
 #include "environments/verify/conformance.h"
+#include "language/model_name.h"
 #include "language/verify_model.h"
+#include "language/verify_text.h"
 #include "program/commands.h"
 
 namespace weft {
@@ -76,7 +78,9 @@ int VerifyLanguage(const VerifyLanguageOptions& options) {
   ThreadPool pool(static_cast<int>(std::thread::hardware_concurrency()));
   const Context context{.pool = &pool};
   if (!options.reference.empty()) {
-    return Report(VerifyModels(context, options.reference), options.json, false);
+    VerifyReport report = VerifyModels(context, options.reference);
+    Merge(VerifyTexts(options.reference), report);
+    return Report(report, options.json, false);
   }
   std::string expected = options.expected;
   if (expected.empty() && options.model.ends_with(".gguf")) {
@@ -84,6 +88,19 @@ int VerifyLanguage(const VerifyLanguageOptions& options) {
   }
   if (expected.empty()) expected = options.model + "/expected.safetensors";
   return Report(VerifyModel(context, options.model, expected), options.json, true);
+}
+
+int VerifyTokenizerFile(const VerifyTextOptions& options) {
+  return Report(VerifyTokenizer(ResolveModel(options.path),
+                                options.reference.empty() ? options.path : options.reference),
+                options.json, true);
+}
+
+int VerifyTemplateFile(const VerifyTextOptions& options) {
+  return Report(options.reference.empty()
+                    ? VerifyTemplates(options.path)
+                    : VerifyTemplate(ResolveModel(options.path), options.reference),
+                options.json, true);
 }
 
 }  // namespace weft

@@ -135,6 +135,30 @@ TEST(Tokenizer, NamesFileAndPlaceOfEveryFault) {
               HasSubstr("adds id 99, which is no token"));
 }
 
+TEST(Tokenizer, IllFormedTextIsReplacedAsByTheLibrary) {
+  const std::string path = ReferencePath("language/tokenizers/invalid_utf8.json");
+  const std::string folder = ReferencePath("language/tokenizers/gpt2_small");
+  if (path.empty() || folder.empty()) GTEST_SKIP() << "needs WEFT_REFERENCE/language/tokenizers";
+  const Tokenizer tokenizer = Tokenizer::Load(folder);
+  const JsonValue cases = ReadJsonFile(path);
+  for (const JsonValue& item : cases.Items()) {
+    const std::string& hex = item.Find("hex")->AsString();
+    SCOPED_TRACE(hex);
+    std::string bytes;
+    for (size_t i = 0; i < hex.size(); i += 2) {
+      bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+    }
+    const std::string& replaced = item.Find("replaced_text")->AsString();
+    const auto ids = tokenizer.Encode(bytes);
+    EXPECT_EQ(ids, tokenizer.Encode(replaced));
+    EXPECT_EQ(tokenizer.Decode(ids), replaced);
+    const Encoding given = tokenizer.EncodeWithOffsets(bytes);
+    const Encoding expected = tokenizer.EncodeWithOffsets(replaced);
+    EXPECT_EQ(given.code_points, expected.code_points);
+    EXPECT_EQ(given.bytes.back().end, static_cast<int64_t>(bytes.size()));
+  }
+}
+
 TEST(Tokenizer, RefusesHostileFiles) {
   const std::string folder = ReferencePath("hostile");
   if (folder.empty()) GTEST_SKIP() << "needs WEFT_REFERENCE/hostile";
