@@ -211,7 +211,7 @@ void Transformer::ForwardLayer(const Context& context, const TokenBatch& batch,
   TurnHeads(context, batch, layer.q_norm, config_.heads, width, q, &trace.q_plain);
   TurnHeads(context, batch, layer.k_norm, config_.kv_heads, width, k, &trace.k_plain);
   const int64_t offset = pages.layer_bytes * index;
-  kernels::StoreKeys(context, shape, pages.spans, offset, width, k, v);
+  pages.Store(context, shape, offset, width, k, v);
   trace.attended = Operand(precision_, tokens, query_width());
   trace.log_sum = Tensor::Empty({tokens, config_.heads});
   kernels::Attention(context, shape, pages.spans, offset, width, q, To(trace.attended),

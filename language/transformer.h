@@ -23,7 +23,8 @@
 namespace weft {
 
 // T tokens: their ids, their positions in their sequences, and which rows are which sequence's.
-// Spans without pages are whole sequences, whose keys are kept for the call only.
+// Spans without pages are whole sequences, whose keys are kept for the call only; answers to one
+// prompt may share its rows as their parent.
 struct TokenBatch {
   std::span<const int32_t> ids;
   std::span<const int32_t> positions;

@@ -1,6 +1,7 @@
 // What the two directions of a transformer share.
 #pragma once
 
+#include <cstring>
 #include <vector>
 
 #include "language/transformer.h"
@@ -25,32 +26,69 @@ inline kernels::Output To(Tensor& x) {
   return {x.raw(), x.dtype() == DType::kBFloat16};
 }
 
-// Keys and values of whole sequences, one layer's at a time, for spans that bring no pages.
+// Where the keys and values of a batch go: the pages that its spans bring, or, for spans without,
+// pages of its own, one layer's at a time. A span with a parent shares the parent's full pages and
+// begins with a copy of the last one.
 struct Transformer::BatchPages {
   std::vector<kernels::AttentionSpan> spans;
   std::vector<std::byte*> pointers;
   Tensor memory;
   int64_t layer_bytes = 0;  // from one layer's part of a page to the next
+  int64_t page_bytes;
 
   BatchPages(const TokenBatch& batch, const kernels::AttentionShape& shape)
-      : spans(batch.spans.begin(), batch.spans.end()) {
-    layer_bytes = shape.page_bytes();
+      : spans(batch.spans.begin(), batch.spans.end()), page_bytes(shape.page_bytes()) {
+    layer_bytes = page_bytes;
     if (spans.empty() || spans[0].pages != nullptr) return;
     layer_bytes = 0;
-    int64_t pages = 0;
-    for (const kernels::AttentionSpan& span : spans) pages += Pages(span);
-    memory = Tensor::Empty({pages, shape.page_bytes()}, DType::kUInt8);
-    for (int64_t page = 0; page < pages; ++page) {
-      pointers.push_back(memory.raw() + page * shape.page_bytes());
+    int64_t own = 0, all = 0;
+    for (const kernels::AttentionSpan& span : spans) {
+      own += Pages(span) - Shared(span);
+      all += Pages(span);
     }
-    std::byte* const* next = pointers.data();
+    memory = Tensor::Empty({own, page_bytes}, DType::kUInt8);
+    pointers.resize(static_cast<size_t>(all));
+    std::byte** to = pointers.data();
+    std::byte* next = memory.raw();
     for (kernels::AttentionSpan& span : spans) {
-      span.pages = next;
-      next += Pages(span);
+      span.pages = to;
+      for (int64_t page = 0; page < Pages(span); ++page, ++to) {
+        if (page < Shared(span)) {
+          *to = spans[span.parent].pages[page];
+        } else {
+          *to = next;
+          next += page_bytes;
+        }
+      }
     }
   }
+
+  void Store(const Context& context, const kernels::AttentionShape& shape, int64_t offset,
+             int64_t stride, const float* k, const float* v) const {
+    if (layer_bytes != 0) {
+      kernels::StoreKeys(context, shape, spans, offset, stride, k, v);
+      return;
+    }
+    std::vector<kernels::AttentionSpan> roots, rest;
+    for (const kernels::AttentionSpan& span : spans) {
+      (span.parent < 0 ? roots : rest).push_back(span);
+    }
+    kernels::StoreKeys(context, shape, roots, offset, stride, k, v);
+    for (const kernels::AttentionSpan& span : rest) {
+      if (span.past % kernels::kPagePositions == 0) continue;
+      const int64_t page = Shared(span);
+      std::memcpy(span.pages[page], spans[span.parent].pages[page],
+                  static_cast<size_t>(page_bytes));
+    }
+    kernels::StoreKeys(context, shape, rest, offset, stride, k, v);
+  }
+
+ private:
   static int64_t Pages(const kernels::AttentionSpan& span) {
     return (span.past + span.rows + kernels::kPagePositions - 1) / kernels::kPagePositions;
+  }
+  static int64_t Shared(const kernels::AttentionSpan& span) {
+    return span.parent < 0 ? 0 : span.past / kernels::kPagePositions;
   }
 };
 

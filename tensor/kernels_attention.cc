@@ -264,61 +264,18 @@ class Backward {
         d_k_(d_k),
         d_v_(d_v) {}
 
-  void Run(const AttentionSpan& span, int64_t kv_head) const {
-    const int64_t dimension = shape_.head_dimension, group = shape_.heads / shape_.kv_heads;
-    const int64_t pages = (span.rows + kPage - 1) / kPage;
-    const int64_t keys = KeyElements(shape_), values = ValueElements(shape_);
-    Tensor key_memory, gradient_memory, tile_memory;
-    auto* const k_panel = Scratch<float>(key_memory, pages * (values + 2 * keys));
-    float *const k_turned = k_panel + pages * values, *const v_turned = k_turned + pages * keys;
-    Pack(span, kv_head, k_panel, k_turned, v_turned);
-    auto* const d_k = Scratch<float>(gradient_memory, 2 * pages * values);
-    float* const d_v = d_k + pages * values;
-    std::fill(d_k, d_k + 2 * pages * values, 0.0f);
-
-    const int64_t most = group * std::min(span.rows, kPage);
-    auto* const q = Scratch<float>(tile_memory, most * (3 * dimension + 2 * kPage + 4));
-    float *const d_o = q + most * dimension, *const d_q = d_o + most * dimension;
-    float *const s = d_q + most * dimension, *const d_p = s + most * kPage;
-    float *const normal = d_p + most * kPage, *const delta = normal + most;
-    auto* const first = reinterpret_cast<int32_t*>(delta + most);
-    auto* const last = first + most;
-
-    for (int64_t row = 0; row < span.rows; row += kPage) {
-      const QueryTile tile{
-          .kv_head = kv_head, .group = group, .row = row, .rows = std::min(kPage, span.rows - row)};
-      const int64_t rows = tile.heads_rows();
-      Gather(span, tile, q, d_o, normal, delta);
-      bool added = false;
-      for (int64_t page = FirstKey(shape_, row) / kPage; page * kPage < row + tile.rows; ++page) {
-        for (int64_t r = 0; r < rows; ++r) {
-          const int64_t position = row + r % tile.rows;
-          first[r] = static_cast<int32_t>(FirstKey(shape_, position) - page * kPage);
-          last[r] = static_cast<int32_t>(position + 1 - page * kPage);
-        }
-        Multiply(rows, dimension, kPage, q, k_turned + page * keys, nullptr, s);
-        Multiply(rows, dimension, kPage, d_o, v_turned + page * keys, nullptr, d_p);
-        table_.attend_gradient(rows, shape_.scale, shape_.softcap, first, last, normal, delta, s,
-                               d_p, s, d_p);
-        AddTransposed(rows, s, d_o, d_v + page * values);
-        AddTransposed(rows, d_p, q, d_k + page * values);
-        Multiply(rows, kPage, dimension, d_p, k_panel + page * values, added ? d_q : nullptr, d_q);
-        added = true;
-      }
-      for (int64_t r = 0; r < rows; ++r) {
-        std::memcpy(d_q_ + Element(span, tile, r, stride_), d_q + r * dimension,
-                    dimension * sizeof(float));
-      }
+  // A span without parent and the spans that have it as theirs.
+  void Run(std::span<const AttentionSpan> spans, int64_t root, int64_t kv_head) const {
+    const Sequence prompt(*this, spans[root], nullptr, kv_head);
+    Rows(spans[root], prompt, kv_head);
+    for (int64_t i = root + 1; i < std::ssize(spans); ++i) {
+      if (spans[i].parent != root) continue;
+      const Sequence answer(*this, spans[i], &spans[root], kv_head);
+      Rows(spans[i], answer, kv_head);
+      answer.AddPast(spans[i].past, prompt);
+      Write(spans[i], answer, kv_head);
     }
-    for (int64_t position = 0; position < span.rows; ++position) {
-      const int64_t at = (span.first_row + position) * stride_ + kv_head * dimension;
-      const int64_t page = position / kPage * values;
-      for (int64_t d = 0; d < dimension; ++d) {
-        const int64_t index = page + PanelIndex(kPage, dimension, position % kPage, d);
-        d_k_[at + d] = d_k[index];
-        d_v_[at + d] = d_v[index];
-      }
-    }
+    Write(spans[root], prompt, kv_head);
   }
 
  private:
@@ -330,21 +287,106 @@ class Backward {
            (tile.kv_head * tile.group + r / tile.rows) * shape_.head_dimension;
   }
 
-  // Keys as panels [64, D], keys and values turned as panels [D, 64]; positions past the end are 0.
-  void Pack(const AttentionSpan& span, int64_t kv_head, float* k_panel, float* k_turned,
-            float* v_turned) const {
+  // A sequence's keys as panels [64, D], its keys and values turned as panels [D, 64], and the
+  // gradients of both as panels [64, D], page by page; positions past the end are 0.
+  struct Sequence {
+    Tensor memory;
+    int64_t pages, keys, values;
+    float *k_panel, *k_turned, *v_turned, *d_k, *d_v;
+
+    Sequence(const Backward& b, const AttentionSpan& span, const AttentionSpan* parent,
+             int64_t kv_head)
+        : pages((span.past + span.rows + kPage - 1) / kPage),
+          keys(KeyElements(b.shape_)),
+          values(ValueElements(b.shape_)) {
+      const int64_t dimension = b.shape_.head_dimension, elements = pages * (3 * values + 2 * keys);
+      k_panel = Scratch<float>(memory, elements);
+      k_turned = k_panel + pages * values;
+      v_turned = k_turned + pages * keys;
+      d_k = v_turned + pages * keys;
+      d_v = d_k + pages * values;
+      std::fill(k_panel, k_panel + elements, 0.0f);
+      for (int64_t position = 0; position < span.past + span.rows; ++position) {
+        const int64_t token = position < span.past ? parent->first_row + position
+                                                   : span.first_row + position - span.past;
+        const int64_t at = token * b.stride_ + kv_head * dimension;
+        const int64_t page = position / kPage, slot = position % kPage;
+        for (int64_t d = 0; d < dimension; ++d) {
+          const float key = b.Seen(b.k_[at + d]);
+          k_panel[page * values + PanelIndex(kPage, dimension, slot, d)] = key;
+          k_turned[page * keys + d * kPage + slot] = key;
+          v_turned[page * keys + d * kPage + slot] = b.Seen(b.v_[at + d]);
+        }
+      }
+    }
+
+    int64_t Index(int64_t position, int64_t d, int64_t dimension) const {
+      return position / kPage * values + PanelIndex(kPage, dimension, position % kPage, d);
+    }
+    // Adds the gradients of the first positions to those of the prompt that they are.
+    void AddPast(int64_t past, const Sequence& prompt) const {
+      const int64_t dimension = keys / kPage;
+      for (int64_t position = 0; position < past; ++position) {
+        for (int64_t d = 0; d < dimension; ++d) {
+          const int64_t index = Index(position, d, dimension);
+          prompt.d_k[index] += d_k[index];
+          prompt.d_v[index] += d_v[index];
+        }
+      }
+    }
+  };
+
+  // The gradients of the span's queries, and what they add to those of its sequence's keys.
+  void Rows(const AttentionSpan& span, const Sequence& sequence, int64_t kv_head) const {
+    const int64_t dimension = shape_.head_dimension, group = shape_.heads / shape_.kv_heads;
+    const int64_t keys = sequence.keys, values = sequence.values;
+    const int64_t most = group * std::min(span.rows, kPage);
+    Tensor tile_memory;
+    auto* const q = Scratch<float>(tile_memory, most * (3 * dimension + 2 * kPage + 4));
+    float *const d_o = q + most * dimension, *const d_q = d_o + most * dimension;
+    float *const s = d_q + most * dimension, *const d_p = s + most * kPage;
+    float *const normal = d_p + most * kPage, *const delta = normal + most;
+    auto* const first = reinterpret_cast<int32_t*>(delta + most);
+    auto* const last = first + most;
+    for (int64_t row = 0; row < span.rows; row += kPage) {
+      const QueryTile tile{
+          .kv_head = kv_head, .group = group, .row = row, .rows = std::min(kPage, span.rows - row)};
+      const int64_t rows = tile.heads_rows(), begin = span.past + row;
+      Gather(span, tile, q, d_o, normal, delta);
+      bool added = false;
+      for (int64_t page = FirstKey(shape_, begin) / kPage; page * kPage < begin + tile.rows;
+           ++page) {
+        for (int64_t r = 0; r < rows; ++r) {
+          const int64_t position = begin + r % tile.rows;
+          first[r] = static_cast<int32_t>(FirstKey(shape_, position) - page * kPage);
+          last[r] = static_cast<int32_t>(position + 1 - page * kPage);
+        }
+        Multiply(rows, dimension, kPage, q, sequence.k_turned + page * keys, nullptr, s);
+        Multiply(rows, dimension, kPage, d_o, sequence.v_turned + page * keys, nullptr, d_p);
+        table_.attend_gradient(rows, shape_.scale, shape_.softcap, first, last, normal, delta, s,
+                               d_p, s, d_p);
+        AddTransposed(rows, s, d_o, sequence.d_v + page * values);
+        AddTransposed(rows, d_p, q, sequence.d_k + page * values);
+        Multiply(rows, kPage, dimension, d_p, sequence.k_panel + page * values,
+                 added ? d_q : nullptr, d_q);
+        added = true;
+      }
+      for (int64_t r = 0; r < rows; ++r) {
+        std::memcpy(d_q_ + Element(span, tile, r, stride_), d_q + r * dimension,
+                    dimension * sizeof(float));
+      }
+    }
+  }
+
+  // The gradients of the span's own keys and values to their rows.
+  void Write(const AttentionSpan& span, const Sequence& sequence, int64_t kv_head) const {
     const int64_t dimension = shape_.head_dimension;
-    const int64_t pages = (span.rows + kPage - 1) / kPage;
-    const int64_t keys = KeyElements(shape_), values = ValueElements(shape_);
-    std::fill(k_panel, k_panel + pages * (values + 2 * keys), 0.0f);
-    for (int64_t position = 0; position < span.rows; ++position) {
-      const int64_t at = (span.first_row + position) * stride_ + kv_head * dimension;
-      const int64_t page = position / kPage, slot = position % kPage;
+    for (int64_t row = 0; row < span.rows; ++row) {
+      const int64_t at = (span.first_row + row) * stride_ + kv_head * dimension;
       for (int64_t d = 0; d < dimension; ++d) {
-        const float key = Seen(k_[at + d]);
-        k_panel[page * values + PanelIndex(kPage, dimension, slot, d)] = key;
-        k_turned[page * keys + d * kPage + slot] = key;
-        v_turned[page * keys + d * kPage + slot] = Seen(v_[at + d]);
+        const int64_t index = sequence.Index(span.past + row, d, dimension);
+        d_k_[at + d] = sequence.d_k[index];
+        d_v_[at + d] = sequence.d_v[index];
       }
     }
   }
@@ -450,12 +492,13 @@ void AttentionGradient(const Context& context, const AttentionShape& shape,
   const Backward backward(context, shape, stride, q, k, v, y, log_sum, d_y, d_q, d_k, d_v);
   double cost = 0;
   for (const AttentionSpan& span : spans) {
-    cost += static_cast<double>(span.rows * span.rows) *
+    cost += static_cast<double>(span.rows * (span.past + span.rows)) *
             static_cast<double>(shape.heads * shape.head_dimension) * 0.05;
   }
   auto run = [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; ++task) {
-      backward.Run(spans[task / shape.kv_heads], task % shape.kv_heads);
+      const int64_t span = task / shape.kv_heads;
+      if (spans[span].parent < 0) backward.Run(spans, span, task % shape.kv_heads);
     }
   };
   const int64_t tasks = std::ssize(spans) * shape.kv_heads;

@@ -1,6 +1,7 @@
 // The backward pass against differences of the loss, and the invariances that the law promises.
 #include "language/transformer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <numeric>
@@ -160,6 +161,66 @@ TEST_P(Variants, RowsDependOnTheirSequenceAlone) {
       EXPECT_TRUE(SameBits(logits(alone, 0), want));
       EXPECT_TRUE(SameBits(logits(batch, 13), want));
     });
+  }
+}
+
+// Answers that share their prompt's rows: the bits of separate sequences, and the same gradients.
+TEST_P(Variants, AnswersMayShareTheirPrompt) {
+  const auto model = MakeTiny(Variant(GetParam()));
+  model->EnableGradient();
+  for (const int64_t prompt : {5, 20}) {
+    const std::vector<int64_t> lengths = {4, 1, 7};
+    Batch shared, apart;
+    shared.Add(prompt, 3);
+    std::fill(shared.targets.begin(), shared.targets.end(), -1);
+    std::vector<int64_t> first;  // of each answer in `apart`
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      shared.spans.push_back({std::ssize(shared.ids), lengths[i], prompt, nullptr, 0});
+      apart.Add(prompt, 3);
+      first.push_back(std::ssize(apart.ids));
+      apart.spans.back().rows += lengths[i];
+      for (int64_t t = 0; t < lengths[i]; ++t) {
+        const auto id = static_cast<int32_t>((7 * i + 5 * t + 2) % 60);
+        for (Batch* batch : {&shared, &apart}) {
+          batch->ids.push_back(id);
+          batch->positions.push_back(static_cast<int32_t>(prompt + t));
+          batch->targets.push_back(static_cast<int32_t>((id + 9) % 60));
+        }
+      }
+    }
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      std::fill(apart.targets.begin() + first[i] - prompt, apart.targets.begin() + first[i], -1);
+    }
+    const Tensor joint = model->Forward({}, shared.tokens(), nullptr);
+    const Tensor single = model->Forward({}, apart.tokens(), nullptr);
+    int64_t row = prompt;
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      for (int64_t t = 0; t < lengths[i]; ++t, ++row) {
+        const Tensor a = joint.Row(row), b = single.Row(first[i] + t);
+        EXPECT_TRUE(std::ranges::equal(a.data<float>(), b.data<float>())) << i << ", " << t;
+      }
+    }
+    std::vector<std::vector<float>> want;
+    for (const Batch* batch : {&apart, &shared}) {
+      TransformerTrace trace;
+      Tensor d_final;
+      Loss(*model, *batch, &trace, &d_final);
+      model->Backward({}, batch->tokens(), trace, d_final);
+      auto gradients = model->Gradients();
+      for (size_t i = 0; i < gradients.size(); ++i) {
+        const auto got = gradients[i].data<float>();
+        if (batch == &apart) {
+          want.emplace_back(got.begin(), got.end());
+        } else {
+          float largest = 1e-3f;
+          for (const float g : want[i]) largest = std::max(largest, std::fabs(g));
+          for (size_t e = 0; e < got.size(); ++e) {
+            ASSERT_NEAR(got[e], want[i][e], 2e-5f * largest) << "gradient " << i;
+          }
+        }
+        gradients[i].Fill(0);
+      }
+    }
   }
 }
 
