@@ -16,7 +16,7 @@ Actor::Actor(const Replica& replica, const ActorOptions& options, std::unique_pt
       rows_(options.rows / replica.count),
       agent_(std::move(agent)),
       recorder_(std::move(recorder)),
-      statistics_(rows_) {
+      statistics_(rows_, options.agents) {
   WEFT_CHECK_EQ(rows_ * replica.count, options.rows) << "environment rows over the actors";
   for (int64_t row = 0; row < rows_; ++row) {
     rngs_.emplace_back(SeedOf(options.seed, replica.incarnation), Purpose::kAction,

@@ -23,6 +23,7 @@ namespace weft {
 
 struct ActorOptions {
   int64_t rows = 1;         // N, of all replicas together; a replica takes N / replicas
+  int64_t agents = 1;       // rows of one environment
   int64_t piece_steps = 1;  // T, recorded steps per row between two parameter updates
   uint64_t seed = 0;
 };

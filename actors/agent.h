@@ -45,7 +45,7 @@ class Agent {
   virtual void SetState(const TensorMap& state) { (void)state; }
 };
 
-// Makes an agent for so many rows.
+// Makes an agent for so many rows of a batch, which may be those of several agents each.
 using AgentFactory = std::function<std::unique_ptr<Agent>(int64_t rows)>;
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <vector>
 
 #include "actors/episode_statistics.h"
@@ -18,10 +19,12 @@ Evaluation Evaluate(const EnvironmentConfig& environment_config, Agent& agent,
   const auto environment = MakeBatchEnvironment(
       config, {.rows = rows, .seed = options.seed, .purpose = Purpose::kEvaluation, .pool = pool});
   std::vector<Rng> rngs;
-  for (int64_t row = 0; row < rows; ++row)
+  for (int64_t row = 0; row < environment->rows(); ++row)
     rngs.emplace_back(options.seed, Purpose::kEvaluationAction, row);
 
-  EpisodeStatistics statistics(rows);
+  const int64_t agents = environment->spec().agent_count();
+  EpisodeStatistics statistics(environment->rows(), agents);
+  std::vector<double> agent_sums(agents > 1 ? agents : 0);
   std::vector<int64_t> wanted(rows);  // episodes still to run, per row
   for (int64_t row = 0; row < rows; ++row) wanted[row] = (options.episodes - row + rows - 1) / rows;
 
@@ -34,10 +37,11 @@ Evaluation Evaluate(const EnvironmentConfig& environment_config, Agent& agent,
     leaves = step.Leaves();
     statistics.Observe(leaves);
     for (const auto& episode : statistics.ended()) {
-      if (wanted[episode.row]-- <= 0) continue;
+      if (wanted[episode.environment]-- <= 0) continue;
       sum += episode.episode_return;
       sum_of_squares += episode.episode_return * episode.episode_return;
       length += static_cast<double>(episode.length);
+      std::ranges::transform(agent_sums, episode.agent_returns, agent_sums.begin(), std::plus());
       ++n;
     }
     statistics.Clear();
@@ -47,10 +51,12 @@ Evaluation Evaluate(const EnvironmentConfig& environment_config, Agent& agent,
   }
   const double count = static_cast<double>(n);
   const double mean = sum / count;
+  for (double& of_agent : agent_sums) of_agent /= count;
   return {.mean = mean,
           .std = std::sqrt(std::max(0.0, sum_of_squares / count - mean * mean)),
           .mean_length = length / count,
-          .n = n};
+          .n = n,
+          .agent_means = agent_sums};
 }
 
 PortList Evaluator::Ports() {
@@ -62,7 +68,8 @@ Evaluator::Evaluator(const Replica& replica, const EnvironmentConfig& environmen
     : environment_(environment),
       options_(options),
       pool_(replica.context.pool),
-      agent_(make_agent(std::min(options.rows, options.episodes))) {}
+      spec_(environment.Spec()),
+      agent_(make_agent(std::min(options.rows, options.episodes) * spec_.agent_count())) {}
 
 void Evaluator::Step(weft::Ports& ports) {
   const Message message = ports.Read(kSnapshot);
@@ -72,6 +79,8 @@ void Evaluator::Step(weft::Ports& ports) {
   ports.Log("evaluation_return", result.mean);
   ports.Log("evaluation_return_std", result.std);
   ports.Log("evaluation_length", result.mean_length);
+  for (size_t agent = 0; agent < result.agent_means.size(); ++agent)
+    ports.Log("evaluation_return." + spec_.agents[agent].name, result.agent_means[agent]);
   if (ports.Connected(kResult)) {
     Message answer{.body = {}, .version = message.version};
     answer.body.Set("mean", Tensor::Scalar(result.mean, DType::kFloat64));

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "actors/agent.h"
 #include "dataflow/fragment.h"
@@ -23,9 +24,12 @@ struct EvaluationOptions {
 };
 
 struct Evaluation {
-  double mean = 0, std = 0;  // of the episode returns; std with n in the denominator
+  // Of the episode returns, those of all agents added up; std with n in the denominator.
+  double mean = 0, std = 0;
   double mean_length = 0;
   int64_t n = 0;
+  // Mean return of each agent; empty when there is but one.
+  std::vector<double> agent_means;
 };
 
 // Runs exactly options.episodes episodes: episode e is the (e / rows)-th of row e mod rows, so long
@@ -36,7 +40,7 @@ Evaluation Evaluate(const EnvironmentConfig& environment, Agent& agent,
 
 // input `snapshot`: a policy to evaluate, version = steps of the run; output `result` (optional):
 // leaves mean, std, n. Logs evaluation_return, evaluation_return_std, evaluation_length,
-// evaluation_steps.
+// evaluation_steps, and of several agents evaluation_return.NAME.
 class Evaluator final : public Fragment {
  public:
   enum Input { kSnapshot };
@@ -53,6 +57,7 @@ class Evaluator final : public Fragment {
   const EnvironmentConfig& environment_;
   const EvaluationOptions options_;
   ThreadPool* pool_;
+  const EnvironmentSpec spec_;
   std::unique_ptr<Agent> agent_;
 };
 

@@ -8,11 +8,11 @@
 namespace weft {
 
 void CheckOffPolicy(const Algorithm& algorithm, const ReplayConfig& replay, int64_t train_every) {
-  const int64_t rows = algorithm.environment.rows;
+  const int64_t rows = algorithm.environment.AgentRows();
   if (train_every % rows != 0) {
     throw ConfigProblem("train_every",
-                        std::to_string(train_every) + " is no multiple of environment.rows = " +
-                            std::to_string(rows) + "; the nearest is " +
+                        std::to_string(train_every) + " is no multiple of the " +
+                            std::to_string(rows) + " rows of the environment; the nearest is " +
                             std::to_string(std::max<int64_t>(1, train_every / rows) * rows));
   }
   if (algorithm.environment.normalise_observation.enabled ||
@@ -32,8 +32,11 @@ void CheckOffPolicy(const Algorithm& algorithm, const ReplayConfig& replay, int6
 void BuildOffPolicy(FragmentGraph& graph, const Algorithm& algorithm, const ReplayConfig& replay,
                     const OffPolicy& options, FragmentFactory learner) {
   const int actors = algorithm.ActorReplicas();
-  const ActorOptions acting{.rows = algorithm.environment.rows,
-                            .piece_steps = options.train_every / algorithm.environment.rows,
+  const EnvironmentSpec spec = algorithm.environment.Spec();
+  const int64_t rows = algorithm.environment.AgentRows();
+  const ActorOptions acting{.rows = rows,
+                            .agents = spec.agent_count(),
+                            .piece_steps = options.train_every / rows,
                             .seed = algorithm.seed};
   const auto make_agent = algorithm.Agents();
   graph.Add("environment", actors, EnvironmentFragment(algorithm.environment, algorithm.seed),
@@ -49,11 +52,11 @@ void BuildOffPolicy(FragmentGraph& graph, const Algorithm& algorithm, const Repl
             Role::kWorker);
   ReplayFragmentOptions table{.config = replay,
                               .carried = options.chosen,
-                              .rows = algorithm.environment.rows,
+                              .rows = rows,
                               .gamma = options.gamma,
                               .total_steps = algorithm.total_steps,
                               .seed = algorithm.seed};
-  for (const Leaf& leaf : algorithm.environment.Spec().observation) {
+  for (const Leaf& leaf : spec.observation) {
     table.observation.push_back(
         {leaf.name, leaf.shape, leaf.dtype == DType::kFloat64 ? DType::kFloat32 : leaf.dtype});
   }

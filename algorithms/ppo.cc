@@ -86,11 +86,11 @@ class Ppo final : public Algorithm {
 
   void Check() const override {
     Algorithm::Check();
-    const int64_t batch = rollout_steps * environment.rows;
+    const int64_t batch = rollout_steps * environment.AgentRows();
     if (minibatch > batch) {
       throw ConfigProblem("minibatch", std::to_string(minibatch) +
                                            " is more than a rollout holds: rollout_steps x " +
-                                           "environment.rows = " + std::to_string(batch));
+                                           "rows of the environment = " + std::to_string(batch));
     }
     if (network.recurrent != "none" && (minibatch % rollout_steps != 0)) {
       throw ConfigProblem(
@@ -278,7 +278,10 @@ class PpoLearner final : public Learner {
 
 void Ppo::Build(FragmentGraph& graph) const {
   const int replicas = ActorReplicas();
-  const ActorOptions acting{.rows = environment.rows, .piece_steps = rollout_steps, .seed = seed};
+  const ActorOptions acting{.rows = environment.AgentRows(),
+                            .agents = environment.Spec().agent_count(),
+                            .piece_steps = rollout_steps,
+                            .seed = seed};
   graph.Add("environment", replicas, EnvironmentFragment(environment, seed), Role::kWorker);
   graph.Add("actor", replicas,
             {.ports = Actor::Ports("rollout"),

@@ -6,7 +6,7 @@ namespace weft {
 
 std::string WhyUnavailable(const EnvironmentEntry& entry) {
   try {
-    entry.make(*entry.make_arguments());
+    entry.Spec(*entry.make_arguments());
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kUnavailable) throw;
     return error.message();

@@ -28,8 +28,8 @@ struct TimeStep {
 };
 
 struct BatchOptions {
-  int64_t rows = 1;  // N
-  // Global index of row 0: keys the Rng, so the split over actors does not matter.
+  int64_t rows = 1;  // environments: N rows, or of G agents each N * G
+  // Global index of environment 0: keys the Rng, so the split over actors does not matter.
   int64_t first_row = 0;
   uint64_t seed = 0;
   Purpose purpose = Purpose::kEnvironment;  // kEvaluation for evaluators: disjoint seeds

@@ -302,7 +302,13 @@ void BatchLayout::LoadRows(const TensorMap& state, std::span<StepType> types,
 }
 
 std::string BatchLayout::RowName(int64_t row) const {
-  return spec_.id + ", row " + std::to_string(options_.first_row + row) + " (seed " +
+  const int64_t global = options_.first_row + row, agents = spec_.agent_count();
+  std::string agent;
+  if (!spec_.agents.empty()) {
+    agent = spec_.agents[static_cast<size_t>(global % agents)].name + " of environment " +
+            std::to_string(global / agents) + ", ";
+  }
+  return spec_.id + ", row " + std::to_string(global) + " (" + agent + "seed " +
          std::to_string(options_.seed) + ")";
 }
 

@@ -56,6 +56,8 @@ class BatchLayout {
     for (size_t i = 0; i < leaf_count_; ++i) leaves[i] = view.leaves[i] + row * leaf_bytes_[i];
     return leaves;
   }
+  // [leaves], bytes from one row to the next.
+  const int64_t* leaf_bytes() const { return leaf_bytes_.data(); }
   static ActionRow Action(const View& view, int64_t row) {
     return {view.action + row * view.action_bytes, view.action_dtype};
   }
@@ -78,7 +80,8 @@ class BatchLayout {
                 const std::function<RowProgress&(size_t)>& progress,
                 const std::function<void(size_t, Reader&)>& rest) const;
 
-  std::string RowName(int64_t row) const;  // "Hopper-v5, row 3 (seed 7)"
+  // "Hopper-v5, row 3 (seed 7)", "simple_tag_v3, row 7 (agent_0 of environment 1, seed 7)"
+  std::string RowName(int64_t row) const;
 
  private:
   void CheckMasks(const View& view, int64_t begin, int64_t end) const;

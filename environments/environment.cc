@@ -1,6 +1,7 @@
 #include "environments/environment.h"
 
 #include "base/check.h"
+#include "environments/multi_agent.h"
 
 namespace weft {
 
@@ -16,6 +17,10 @@ void Environment::Save(Writer& out) const {
 
 void Environment::Load(Reader& in) {
   SetState(in.ReadVector<double>());
+}
+
+EnvironmentSpec EnvironmentEntry::Spec(const Config& arguments) const {
+  return make ? make(arguments)->spec() : make_multi_agent(arguments)->spec();
 }
 
 Registry<EnvironmentEntry>& Environments() {

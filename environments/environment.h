@@ -114,21 +114,27 @@ class Environment {
 };
 
 class BatchEnvironment;
+class MultiAgentEnvironment;
 struct BatchOptions;
 
 // Registry entry. make_arguments makes the config of the environment's keyword arguments
-// (Gymnasium's names) with their defaults; copy_arguments copies one; make builds one instance from
-// such a config; make_batch builds a batch whose inner loop knows the concrete class, so stepping a
-// row costs no virtual call. A config of another environment's arguments is refused with
-// Error(kInvalidArgument).
+// (Gymnasium's names) with their defaults; copy_arguments copies one; make or make_multi_agent (the
+// other is empty) builds one instance from such a config; make_batch builds a batch whose inner
+// loop knows the concrete class, so stepping a row costs no virtual call. A config of another
+// environment's arguments is refused with Error(kInvalidArgument).
 struct EnvironmentEntry {
   std::string summary;  // one line for `weft list environments`
   std::function<std::unique_ptr<Config>()> make_arguments;
   std::function<std::unique_ptr<Config>(const Config& arguments)> copy_arguments;
   std::function<std::unique_ptr<Environment>(const Config& arguments)> make;
+  std::function<std::unique_ptr<MultiAgentEnvironment>(const Config& arguments)> make_multi_agent =
+      {};
   std::function<std::unique_ptr<BatchEnvironment>(const Config& arguments,
                                                   const BatchOptions& options)>
       make_batch;
+
+  // Of an instance with these arguments.
+  EnvironmentSpec Spec(const Config& arguments) const;
 };
 Registry<EnvironmentEntry>& Environments();
 

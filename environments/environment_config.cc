@@ -83,7 +83,8 @@ void EnvironmentConfig::Fields(FieldVisitor& visitor) {
   }
   if (new_id != id) SetId(new_id);
   if (arguments) visitor.Section("arguments", *arguments, "keyword arguments of the environment");
-  visitor.Field("rows", rows, "environments that step together, over all replicas",
+  visitor.Field("rows", rows,
+                "environments that step together, over all replicas; each agent of one has a row",
                 Range::AtLeast(1));
   visitor.Field("time_limit", time_limit,
                 "steps until an episode is truncated; -1: the registered limit, 0: none",
@@ -122,6 +123,10 @@ void EnvironmentConfig::Check() const {
 
 EnvironmentSpec EnvironmentConfig::Spec() const {
   return MakeBatchEnvironment(*this, {})->spec();
+}
+
+int64_t EnvironmentConfig::AgentRows() const {
+  return EntryOf(id).make_multi_agent ? rows * Spec().agent_count() : rows;
 }
 
 std::string EnvironmentConfig::FileName() const {

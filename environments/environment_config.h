@@ -57,6 +57,8 @@ struct EnvironmentConfig : Config {
 
   // Of the batch with its wrappers around it, what MakeBatchEnvironment makes.
   EnvironmentSpec Spec() const;
+  // Rows of the batch: those of all agents of `rows` environments.
+  int64_t AgentRows() const;
   // The id as part of a file name: "dm_control/walker" -> "dm_control-walker".
   std::string FileName() const;
 

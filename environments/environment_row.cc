@@ -14,6 +14,23 @@ void Append(const Tensor& tensor, std::vector<double>& values) {
 
 }  // namespace
 
+void AppendNumbers(const Tensor& leaf, std::vector<double>& values) {
+  switch (leaf.dtype()) {
+    case DType::kFloat32:
+      return Append<float>(leaf, values);
+    case DType::kFloat64:
+      return Append<double>(leaf, values);
+    case DType::kUInt8:
+      return Append<uint8_t>(leaf, values);
+    case DType::kInt64:
+      return Append<int64_t>(leaf, values);
+    default:
+      throw Error(ErrorCode::kInvalidArgument, std::string("a leaf of dtype ") +
+                                                   Name(leaf.dtype()) +
+                                                   "; there are f32, f64, u8 and i64");
+  }
+}
+
 EnvironmentRow::EnvironmentRow(std::unique_ptr<Environment> environment)
     : environment_(std::move(environment)) {
   for (const Leaf& leaf : spec().observation) {
@@ -30,26 +47,7 @@ void EnvironmentRow::SetState(std::span<const double> state) {
 
 std::vector<double> EnvironmentRow::Observation() const {
   std::vector<double> values;
-  for (const Tensor& buffer : buffers_) {
-    switch (buffer.dtype()) {
-      case DType::kFloat32:
-        Append<float>(buffer, values);
-        break;
-      case DType::kFloat64:
-        Append<double>(buffer, values);
-        break;
-      case DType::kUInt8:
-        Append<uint8_t>(buffer, values);
-        break;
-      case DType::kInt64:
-        Append<int64_t>(buffer, values);
-        break;
-      default:
-        throw Error(ErrorCode::kInvalidArgument, spec().id + " has a leaf of dtype " +
-                                                     Name(buffer.dtype()) +
-                                                     "; there are f32, f64, u8 and i64");
-    }
-  }
+  for (const Tensor& buffer : buffers_) AppendNumbers(buffer, values);
   return values;
 }
 

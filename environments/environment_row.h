@@ -10,6 +10,9 @@
 
 namespace weft {
 
+// Appends the elements of a leaf of any dtype that environments write.
+void AppendNumbers(const Tensor& leaf, std::vector<double>& values);
+
 class EnvironmentRow {
  public:
   explicit EnvironmentRow(std::unique_ptr<Environment> environment);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -64,11 +65,19 @@ class Space {
 struct Leaf {
   // "observation" when there is only one. Reserved: "action_mask", u8, 1 for what is legal of a
   // Discrete [n] or MultiDiscrete [sum of n] action. It must allow something but at the end of an
-  // episode, where batches allow what nothing is left of.
+  // episode, where batches allow what nothing is left of. "state", floating: what critics may see
+  // besides, and policies never do.
   std::string name;
   Shape shape;                              // of one row
   DType dtype = DType::kFloat32;            // as the environment writes it: f32, f64, u8, i64
   std::vector<double> low = {}, high = {};  // one value for all elements, or one each
+};
+
+// One of several agents: what of the rows, which are as wide as the widest agent needs, is its own.
+struct AgentSpec {
+  std::string name;
+  int64_t observation_size = 0;  // leading elements of the first leaf; zeros follow
+  Space action;  // Discrete: the first n of the row's actions; Box: the first elements of them
 };
 
 // How an environment shows itself in pictures (Environment::Render).
@@ -81,13 +90,15 @@ struct EnvironmentSpec {
   std::string id;
   std::vector<Leaf> observation;
   Space action;
-  int64_t agents = 1;
-  int64_t time_limit = 0;       // steps until truncation; 0: none
-  double reward_threshold = 0;  // Gymnasium's, for reports; 0: none
+  std::vector<AgentSpec> agents = {};  // of a multi_agent.h environment; empty: there is but one
+  int64_t time_limit = 0;              // steps until truncation; 0: none
+  double reward_threshold = 0;         // Gymnasium's, for reports; 0: none
   std::vector<std::string> info =
       {};  // names of the values that Environment::Info writes, for verify and reports
   Appearance appearance = {};
 
+  // Rows that one environment takes in a batch.
+  int64_t agent_count() const { return agents.empty() ? 1 : std::ssize(agents); }
   bool Has(std::string_view name) const;  // a leaf
   // Throws Error(kInvalidArgument) naming the leaves that there are.
   const Leaf& leaf(std::string_view name) const;

@@ -25,14 +25,18 @@ int EvaluateRun(const EvaluateOptions& options) {
       &pool);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  nlohmann::ordered_json agents = nlohmann::ordered_json::object();
+  for (size_t agent = 0; agent < result.agent_means.size(); ++agent)
+    agents[policy.spec().agents[agent].name] = result.agent_means[agent];
   if (options.json) {
-    const nlohmann::ordered_json line{
+    nlohmann::ordered_json line{
         {"run", options.run},
         {"steps", policy.steps()},
         {"evaluation", {{"mean", result.mean}, {"std", result.std}, {"n", result.n}}},
         {"mean_length", result.mean_length},
         {"seed", seed},
         {"wall_seconds", seconds}};
+    if (!agents.empty()) line["evaluation"]["agents"] = agents;
     fmt::print("{}\n", line.dump());
   } else {
     fmt::print(
@@ -41,6 +45,8 @@ int EvaluateRun(const EvaluateOptions& options) {
         algorithm.algorithm, algorithm.environment.id, policy.steps(), result.mean, result.std,
         result.n, result.mean_length,
         options.explore ? "sampled actions" : "deterministic actions");
+    for (const auto& [name, mean] : agents.items())
+      fmt::print("  {}: {:.2f}\n", name, mean.get<double>());
   }
   return 0;
 }

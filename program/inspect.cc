@@ -44,7 +44,7 @@ std::string LeafText(const Leaf& leaf) {
 
 std::string Facts(const EnvironmentEntry& entry) {
   if (!WhyUnavailable(entry).empty()) return "(model files missing)";
-  const EnvironmentSpec spec = entry.make(*entry.make_arguments())->spec();
+  const EnvironmentSpec spec = entry.Spec(*entry.make_arguments());
   std::string text;
   for (const Leaf& leaf : spec.observation) text += (text.empty() ? "" : " + ") + LeafText(leaf);
   return text + " -> " + spec.action.ToString();

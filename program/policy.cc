@@ -31,9 +31,9 @@ Policy Policy::Load(const std::string& run_or_checkpoint, int64_t rows) {
   policy.algorithm_ = LoadAlgorithm(ConfigSource::File(run.config_path()));
   policy.spec_ = policy.algorithm_->environment.Spec();
   policy.parameters_ = PolicyOf(checkpoint);
-  policy.agent_ = policy.algorithm_->MakeAgent(rows);
+  policy.rows_ = rows * policy.spec_.agent_count();
+  policy.agent_ = policy.algorithm_->MakeAgent(policy.rows_);
   policy.agent_->Load(policy.parameters_);
-  policy.rows_ = rows;
   policy.steps_ = checkpoint.steps;
   return policy;
 }

@@ -13,12 +13,13 @@ namespace weft {
 class Policy {
  public:
   // A run (its newest verified checkpoint), by path or name, or one checkpoint folder of a run.
-  // rows: observations that Act takes at once. Throws Error naming what is missing or damaged.
+  // rows: environments whose observations Act takes at once, of several agents one each. Throws
+  // Error naming what is missing or damaged.
   static Policy Load(const std::string& run_or_checkpoint, int64_t rows = 1);
 
-  // The mode of the policy. observation: the leaf "observation" of spec(), [rows, ..]; the action
-  // is [rows] or [rows, A], as spec().action takes it. first: the rows that begin an episode (u8
-  // [rows], not 0), whose memory is cleared; matters to recurrent policies only. mask: the leaf
+  // The mode of the policy. observation: the leaf "observation" of spec(), [N, ..]; the action
+  // is [N] or [N, A], as spec().action takes it. first: the rows that begin an episode (u8
+  // [N], not 0), whose memory is cleared; matters to recurrent policies only. mask: the leaf
   // "action_mask", where spec() has one.
   Tensor Act(const Tensor& observation, const Tensor& first = {}, const Tensor& mask = {});
 
@@ -26,7 +27,7 @@ class Policy {
   const EnvironmentSpec& spec() const { return spec_; }
   const TensorMap& parameters() const { return parameters_; }
   Agent& agent() { return *agent_; }
-  int64_t steps() const { return steps_; }  // environment steps it was trained for
+  int64_t steps() const { return steps_; }  // it was trained for
 
  private:
   std::unique_ptr<Algorithm> algorithm_;

@@ -5,7 +5,8 @@
 //   step k of a row = {action a, observation o', reward r, discount d, type}, o --a--> (o', r, d)
 // A kFirst step begins an episode: its action, reward and discount mean nothing, and no transition
 // leads to it (that is the autoreset step after kLast). So each step that is not kFirst makes
-// exactly one transition, and a chunk of T ticks needs no observation twice.
+// exactly one transition, and a chunk of T ticks needs no observation twice. A kLast after kLast is
+// no step: the row belongs to an agent that has left while others go on.
 //
 // The transition that starts with action a in observation o is
 //   {o, a, reward = r_1 + gamma d_1 (r_2 + gamma d_2 (... r_m)),
@@ -50,10 +51,10 @@ class TrajectoryWriter {
   // Returns the transitions that these steps completed, [M, ..], in the order (row, step); M may be
   // 0. The memory is used again once all handles of the last result are gone. Throws kDiverged
   // naming row and tick of a reward or discount that is not finite, and kInvalidArgument for a
-  // kLast that is not followed by kFirst.
+  // kMid after kLast.
   TensorMap Append(const TensorMap& steps);
 
-  // Steps seen that are not kFirst.
+  // Steps seen that are not kFirst, of agents that were there.
   int64_t steps() const { return steps_; }
 
   // Open episodes and pending transitions, exactly.

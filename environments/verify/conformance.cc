@@ -8,65 +8,26 @@
 #include <set>
 #include <span>
 #include <sstream>
+#include <utility>
 
 #include "base/check.h"
 #include "base/thread_pool.h"
-#include "environments/batch_environment.h"
 #include "environments/environment_row.h"
+#include "environments/multi_agent_row.h"
+#include "environments/verify/conformance_agents.h"
+#include "environments/verify/conformance_driver.h"
 
 namespace weft {
 namespace {
 
-constexpr uint64_t kSeed = 11;
-
-uint64_t HashOf(const TimeStep& step) {
-  TensorMap all = step.observation;
-  all.Set("weft.reward", step.reward);
-  all.Set("weft.discount", step.discount);
-  all.Set("weft.type", step.type);
-  all.Set("weft.episode_id", step.episode_id);
-  return Hash(all);
+// Calls test with what makes instances with default arguments: EnvironmentRow or MultiAgentRow.
+template <class Test>
+std::string OnInstances(const EnvironmentEntry& entry, Test test) {
+  const auto arguments = entry.make_arguments();
+  if (entry.make_multi_agent)
+    return test([&] { return MultiAgentRow(entry.make_multi_agent(*arguments)); });
+  return test([&] { return EnvironmentRow(entry.make(*arguments)); });
 }
-
-// A batch with default arguments that is driven by random actions of its own stream.
-class Driver {
- public:
-  Driver(const EnvironmentEntry& entry, const BatchOptions& options, uint64_t action_seed = kSeed)
-      : batch_(entry.make_batch(*entry.make_arguments(), options)),
-        step_(batch_->MakeTimeStep()),
-        rng_(action_seed, Purpose::kTest),
-        action_(Tensor::Zeros(spec().action.shape().Prepend(options.rows), spec().action.dtype())) {
-  }
-
-  BatchEnvironment& batch() { return *batch_; }
-  const EnvironmentSpec& spec() const { return batch_->spec(); }
-  const TimeStep& step() const { return step_; }
-  const Tensor& action() const { return action_; }  // of the last step
-  StepType type(int64_t row) const {
-    return static_cast<StepType>(step_.type.data<uint8_t>()[static_cast<size_t>(row)]);
-  }
-
-  void Reset() { batch_->Reset(step_); }
-  void Act() {
-    SampleActions(spec().action, step_, {&rng_, 1}, action_);
-    batch_->Step(action_, step_);
-  }
-  // One number for everything that `steps` steps write.
-  uint64_t Run(int steps) {
-    uint64_t hash = HashOf(step_);
-    for (int i = 0; i < steps; ++i) {
-      Act();
-      hash = hash * 31 + HashOf(step_);
-    }
-    return hash;
-  }
-
- private:
-  std::unique_ptr<BatchEnvironment> batch_;
-  TimeStep step_;
-  Rng rng_;
-  Tensor action_;
-};
 
 std::string SpecIsSound(const std::string& id, const EnvironmentSpec& spec) {
   if (spec.id != id) return "spec().id is " + spec.id;
@@ -78,6 +39,7 @@ std::string SpecIsSound(const std::string& id, const EnvironmentSpec& spec) {
       if (bound->size() > 1 && bound->size() != elements) return "bounds of " + leaf.name;
     }
   }
+  if (const std::string problem = AgentsAreSound(spec); !problem.empty()) return problem;
   const auto* box = spec.action.As<Box>();
   if (box == nullptr) return spec.action.shape().elements() > 0 ? "" : "the action is empty";
   if (box->low.empty() || box->low.size() != box->high.size()) return "bounds of the action";
@@ -121,10 +83,10 @@ std::string OutOfBounds(const EnvironmentSpec& spec, const TensorMap& observatio
   return "";
 }
 
-// Rewards, discounts, types and episode numbers of a random walk follow dm_env; observations keep
-// their bounds.
-std::string StepsAreSound(Driver& driver, int steps) {
-  const int64_t rows = driver.batch().rows();
+// Rewards, discounts, types and episode numbers of a random walk follow dm_env, and of several
+// agents multi_agent.h; observations keep their bounds.
+std::string StepsAreSound(ConformanceDriver& driver, int steps) {
+  const int64_t rows = driver.batch().rows(), agents = driver.spec().agent_count();
   driver.Reset();
   std::vector<StepType> before(static_cast<size_t>(rows), StepType::kLast);
   std::vector<int64_t> episode(static_cast<size_t>(rows), -1);
@@ -134,18 +96,27 @@ std::string StepsAreSound(Driver& driver, int steps) {
         !problem.empty()) {
       return problem;
     }
+    const std::vector<StepType> old = before;
     for (int64_t row = 0; row < rows; ++row) {
       const auto i = static_cast<size_t>(row);
+      const auto world = std::span(old).subspan(static_cast<size_t>(row / agents * agents),
+                                                static_cast<size_t>(agents));
+      const bool begins =
+          std::ranges::all_of(world, [](StepType last) { return last == StepType::kLast; });
       const StepType type = driver.type(row);
       const float reward = driver.step().reward.data<float>()[i];
       const float discount = driver.step().discount.data<float>()[i];
       const int64_t id = driver.step().episode_id.data<int64_t>()[i];
       const bool first = type == StepType::kFirst;
-      if (first != (before[i] == StepType::kLast)) return "kFirst does not follow kLast";
+      if (first && before[i] != StepType::kLast) return "kFirst does not follow kLast";
+      if (!first && before[i] == StepType::kLast) {
+        if (agents == 1) return "kFirst does not follow kLast";
+        if (type != StepType::kLast || reward != 0 || discount != 1) return "an absent agent acts";
+      }
       if (first && (reward != 0 || discount != 1)) return "kFirst with reward or discount";
       if (discount != 1 && !(discount == 0 && type == StepType::kLast))
         return "discount inside an episode";
-      if (id != episode[i] + (first ? 1 : 0)) return "episode numbers skip";
+      if (id != episode[i] + (begins ? 1 : 0)) return "episode numbers skip";
       before[i] = type;
       episode[i] = id;
     }
@@ -155,60 +126,69 @@ std::string StepsAreSound(Driver& driver, int steps) {
 
 // Environments that draw random numbers at reset must begin in different states.
 std::string ResetsSpread(const EnvironmentEntry& entry) {
-  EnvironmentRow row(entry.make(*entry.make_arguments()));
-  std::set<std::vector<double>> observations;
-  bool random = false;
-  for (uint64_t index = 0; index < 32; ++index) {
-    Rng rng(kSeed, Purpose::kEnvironment, index);
-    row.Reset(rng);
-    random |= rng.state().position > 0;
-    observations.insert(row.Observation());
-  }
-  return random && observations.size() < 2 ? "32 random resets give one observation" : "";
+  return OnInstances(entry, [](const auto& make) -> std::string {
+    auto row = make();
+    std::set<std::vector<double>> observations;
+    bool random = false;
+    for (uint64_t index = 0; index < 32; ++index) {
+      Rng rng(kConformanceSeed, Purpose::kEnvironment, index);
+      row.Reset(rng);
+      random |= rng.state().position > 0;
+      observations.insert(row.Observation());
+    }
+    return random && observations.size() < 2 ? "32 random resets give one observation" : "";
+  });
 }
 
 std::string StateRoundTrips(const EnvironmentEntry& entry) {
-  EnvironmentRow row(entry.make(*entry.make_arguments())),
-      other(entry.make(*entry.make_arguments()));
-  Rng rng(kSeed, Purpose::kEnvironment);
-  row.Reset(rng);
-  const std::vector<double> state = row.State();
-  other.SetState(state);
-  if (other.State() != state) return "GetState after SetState differs";
-  return other.Observation() == row.Observation() ? ""
-                                                  : "Observe after SetState differs from the reset";
+  return OnInstances(entry, [](const auto& make) -> std::string {
+    auto row = make(), other = make();
+    Rng rng(kConformanceSeed, Purpose::kEnvironment);
+    row.Reset(rng);
+    const std::vector<double> state = row.State();
+    other.SetState(state);
+    if (other.State() != state) return "GetState after SetState differs";
+    return other.Observation() == row.Observation()
+               ? ""
+               : "Observe after SetState differs from the reset";
+  });
 }
 
 std::string TimeLimitIsExact(const EnvironmentEntry& entry) {
   constexpr int64_t kLimit = 7;
-  Driver driver(entry, {.rows = 4, .seed = kSeed, .time_limit = kLimit});
+  ConformanceDriver driver(entry, {.rows = 4, .seed = kConformanceSeed, .time_limit = kLimit});
   driver.Reset();
-  std::vector<int64_t> steps(4);
+  const int64_t rows = driver.batch().rows(), agents = driver.spec().agent_count();
+  std::vector<int64_t> steps(static_cast<size_t>(rows));
+  std::vector<StepType> before(static_cast<size_t>(rows), StepType::kFirst);
   for (int t = 0; t < 40; ++t) {
     driver.Act();
-    for (int64_t row = 0; row < 4; ++row) {
+    for (int64_t row = 0; row < rows; ++row) {
       int64_t& count = steps[static_cast<size_t>(row)];
       const StepType type = driver.type(row);
+      const StepType last = std::exchange(before[static_cast<size_t>(row)], type);
+      if (last == StepType::kLast && type == StepType::kLast) continue;  // an absent agent
       count = type == StepType::kFirst ? 0 : count + 1;
       if (count > kLimit || (count == kLimit && type != StepType::kLast))
         return "an episode runs on";
       const float discount = driver.step().discount.data<float>()[static_cast<size_t>(row)];
-      if (type == StepType::kLast && count < kLimit && discount == 1) return "truncated too early";
+      if (agents == 1 && type == StepType::kLast && count < kLimit && discount == 1)
+        return "truncated too early";
     }
   }
   return "";
 }
 
 std::string LoadContinues(const EnvironmentEntry& entry) {
-  Driver driver(entry, {.rows = 3, .seed = kSeed});
+  ConformanceDriver driver(entry, {.rows = 3, .seed = kConformanceSeed});
   driver.Reset();
   for (int i = 0; i < 5; ++i) driver.Act();
-  Driver copy(entry, {.rows = 3, .seed = kSeed + 1}, kSeed + 1);
+  ConformanceDriver copy(entry, {.rows = 3, .seed = kConformanceSeed + 1}, kConformanceSeed + 1);
   copy.Reset();
   copy.batch().Load(driver.batch().Save());
-  Rng rng(kSeed, Purpose::kTest, 2);
+  Rng rng(kConformanceSeed, Purpose::kTest, 2);
   const Space& space = driver.spec().action;
-  Tensor action = Tensor::Zeros(space.shape().Prepend(3), space.dtype());
+  Tensor action = Tensor::Zeros(space.shape().Prepend(driver.batch().rows()), space.dtype());
   TimeStep step = driver.step(), copy_step = copy.batch().MakeTimeStep();
   for (int i = 0; i < 60; ++i) {
     SampleActions(space, step, {&rng, 1}, action);
@@ -222,7 +202,7 @@ std::string LoadContinues(const EnvironmentEntry& entry) {
 
 // As many rows as it takes for the batch to use its pool, going by what a step costs.
 int64_t ParallelRows(const EnvironmentEntry& entry) {
-  Driver driver(entry, {.rows = 4, .seed = kSeed});
+  ConformanceDriver driver(entry, {.rows = 4, .seed = kConformanceSeed});
   driver.Reset();
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < 20; ++i) driver.Act();
@@ -237,7 +217,7 @@ std::string ThreadsDoNotMatter(const EnvironmentEntry& entry) {
   std::vector<uint64_t> hashes;
   for (const int threads : {1, 2, 3}) {
     ThreadPool pool(threads);
-    Driver driver(entry, {.rows = rows, .seed = kSeed, .pool = &pool});
+    ConformanceDriver driver(entry, {.rows = rows, .seed = kConformanceSeed, .pool = &pool});
     driver.Reset();
     hashes.push_back(driver.Run(steps));
   }
@@ -247,12 +227,13 @@ std::string ThreadsDoNotMatter(const EnvironmentEntry& entry) {
 // Row 2 of a batch of three against the environment itself, stepped by hand with the same random
 // stream.
 std::string RowsAreAlone(const EnvironmentEntry& entry) {
-  Driver driver(entry, {.rows = 3, .seed = kSeed, .time_limit = 0});
+  if (entry.make_multi_agent) return WorldsAreAlone(entry);
+  ConformanceDriver driver(entry, {.rows = 3, .seed = kConformanceSeed, .time_limit = 0});
   EnvironmentRow alone(entry.make(*entry.make_arguments()));
   const EnvironmentSpec& spec = alone.spec();
   if (spec.action.As<MultiDiscrete>() != nullptr)
     return "";  // may start anywhere: the batch shifts it
-  Rng rng(kSeed, Purpose::kEnvironment, 2);
+  Rng rng(kConformanceSeed, Purpose::kEnvironment, 2);
   driver.Reset();
   alone.Reset(rng);
   for (int t = 0; t <= 60; ++t) {
@@ -291,7 +272,7 @@ std::string RowsAreAlone(const EnvironmentEntry& entry) {
 std::string SeedsReplay(const EnvironmentEntry& entry) {
   std::vector<uint64_t> hashes;
   for (int run = 0; run < 2; ++run) {
-    Driver driver(entry, {.rows = 3, .seed = kSeed});
+    ConformanceDriver driver(entry, {.rows = 3, .seed = kConformanceSeed});
     driver.Reset();
     hashes.push_back(driver.Run(60));
   }
@@ -300,7 +281,7 @@ std::string SeedsReplay(const EnvironmentEntry& entry) {
 
 std::string StepsAllocateNothing(const EnvironmentEntry& entry,
                                  const std::function<int64_t()>& allocations) {
-  Driver driver(entry, {.rows = 3, .seed = kSeed, .time_limit = 10});
+  ConformanceDriver driver(entry, {.rows = 3, .seed = kConformanceSeed, .time_limit = 10});
   driver.Reset();
   for (int i = 0; i < 30; ++i) driver.Act();  // resets and steps have been seen
   const int64_t before = allocations();
@@ -324,10 +305,9 @@ std::vector<ConformanceCheck> CheckConformance(const std::string& id,
     }
     checks.push_back({claim, problem});
   };
-  check("the spec is sound",
-        [&] { return SpecIsSound(id, entry.make(*entry.make_arguments())->spec()); });
+  check("the spec is sound", [&] { return SpecIsSound(id, entry.Spec(*entry.make_arguments())); });
   check("steps follow the contract and observations keep their bounds", [&] {
-    Driver driver(entry, {.rows = 4, .seed = kSeed});
+    ConformanceDriver driver(entry, {.rows = 4, .seed = kConformanceSeed});
     return StepsAreSound(driver, 200);
   });
   check("resets spread", [&] { return ResetsSpread(entry); });

@@ -33,8 +33,39 @@ TEST(EpisodeStatistics, CountsEveryStepOfEveryEpisodeAndNoReset) {
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(statistics.ended()[i].episode_return, returns[i]);
     EXPECT_EQ(statistics.ended()[i].length, lengths[i]);
-    EXPECT_EQ(statistics.ended()[i].row, rows[i]);
+    EXPECT_EQ(statistics.ended()[i].environment, rows[i]);
   }
+}
+
+// Agent 0 leaves early, agent 1 comes late, their environment ends with agent 1.
+TEST(EpisodeStatistics, AddsUpTheAgentsOfAnEnvironmentWhileTheyAreThere) {
+  EpisodeStatistics statistics(4, 2);
+  statistics.Observe(StepOf({0, 0, 0, 0}, {kFirst, kLast, kFirst, kFirst}));
+  statistics.Observe(StepOf({1, 0, 5, 5}, {kMid, kFirst, kMid, kMid}));
+  statistics.Observe(StepOf({1, 10, 5, 5}, {kLast, kMid, kMid, kMid}));
+  EXPECT_TRUE(statistics.ended().empty());
+  statistics.Observe(StepOf({99, 10, 5, 5}, {kLast, kLast, kMid, kMid}));
+  statistics.Observe(StepOf({0, 99, 5, 5}, {kFirst, kLast, kLast, kLast}));
+  ASSERT_EQ(statistics.ended().size(), 2u);
+  EXPECT_EQ(statistics.ended()[0].environment, 0);
+  EXPECT_EQ(statistics.ended()[0].episode_return, 22);
+  EXPECT_EQ(statistics.ended()[0].length, 3);
+  EXPECT_EQ(statistics.ended()[0].agent_returns, (std::vector<double>{2, 20}));
+  EXPECT_EQ(statistics.ended()[1].environment, 1);
+  EXPECT_EQ(statistics.ended()[1].episode_return, 40);
+  statistics.Observe(StepOf({7, 0, 0, 0}, {kLast, kLast, kFirst, kFirst}));
+  ASSERT_EQ(statistics.ended().size(), 3u);
+  EXPECT_EQ(statistics.ended()[2].episode_return, 7);
+}
+
+TEST(EpisodeStatistics, AnEpisodeThatIsCutOffByAResetCountsForNothing) {
+  EpisodeStatistics statistics(1);
+  statistics.Observe(StepOf({0}, {kFirst}));
+  statistics.Observe(StepOf({5}, {kMid}));
+  statistics.Observe(StepOf({0}, {kFirst}));
+  statistics.Observe(StepOf({1}, {kLast}));
+  ASSERT_EQ(statistics.ended().size(), 1u);
+  EXPECT_EQ(statistics.ended()[0].episode_return, 1);
 }
 
 TEST(EpisodeStatistics, GoesOnAfterSaveAndLoad) {
