@@ -14,6 +14,7 @@
 #include "environments/verify/verify_box2d.h"
 #include "environments/verify/verify_grids.h"
 #include "environments/verify/verify_hands.h"
+#include "environments/verify/verify_particles.h"
 #include "environments/verify/verify_statistics.h"
 #include "environments/verify/verify_suite.h"
 #include "environments/verify/verify_tables.h"
@@ -98,6 +99,12 @@ class Verifier {
           recording_, [&](const std::string& arguments) { return Make(arguments); }, comparison_);
       return comparison_.Report();
     }
+    if (HoldsParticles(recording_)) {
+      WEFT_CHECK(entry_->make_multi_agent) << id_ << " has one agent only";
+      MultiAgentRow row(entry_->make_multi_agent(*Arguments("", "")));
+      VerifyParticles(recording_, row, comparison_);
+      return comparison_.Report();
+    }
     if (HoldsSuiteRollouts(recording_)) {
       VerifySuiteRollouts(recording_, *Make(""), comparison_);
       return comparison_.Report();
@@ -122,16 +129,21 @@ class Verifier {
   }
 
  private:
-  // The environment with the recording's keyword arguments, or with `arguments` as YAML; `more` is
-  // one further, KEY=VALUE.
-  std::unique_ptr<EnvironmentRow> Make(const std::string& arguments,
-                                       const std::string& more = "") const {
-    const auto config = entry_->make_arguments();
+  // The recording's keyword arguments, or `arguments` as YAML; `more` is one further, KEY=VALUE.
+  std::unique_ptr<Config> Arguments(const std::string& arguments, const std::string& more) const {
+    auto config = entry_->make_arguments();
     const std::string given = arguments.empty() ? YamlOf(recording_.Metadata("kwargs")) : arguments;
     ConfigSource source = ConfigSource::Text(given.empty() ? "{}" : given, recording_.name());
     if (!more.empty()) source.Override(more);
     source.Parse(*config);
-    return std::make_unique<EnvironmentRow>(entry_->make(*config));
+    return config;
+  }
+
+  // The environment with these arguments.
+  std::unique_ptr<EnvironmentRow> Make(const std::string& arguments,
+                                       const std::string& more = "") const {
+    WEFT_CHECK(entry_->make) << id_ << " has several agents";
+    return std::make_unique<EnvironmentRow>(entry_->make(*Arguments(arguments, more)));
   }
 
   void CheckBounds(const EnvironmentRow& row) {
@@ -283,9 +295,10 @@ std::string Obstacle(const std::string& path) {
   const MappedFile file(path);
   const SafetensorsHeader header = ParseSafetensorsHeader(file.bytes(), path);
   if (header.metadata.contains("sigmoids")) return "";
-  // The tasks of the suite are there together, or not at all.
-  const bool suite = IdOf(header.metadata) == kSuiteReturns;
-  const std::string id = suite ? "dm_control/walker-walk" : IdOf(header.metadata);
+  // Of one file for many tasks: these are there together, or not at all.
+  std::string id = IdOf(header.metadata);
+  if (id == kSuiteReturns) id = "dm_control/walker-walk";
+  if (id == kParticleReturns) id = "simple_v3";
   if (id.empty()) return "names no environment";
   const EnvironmentEntry* entry = Environments().Find(id);
   return entry == nullptr ? id + " is not registered" : WhyUnavailable(*entry);
@@ -303,6 +316,11 @@ VerifyReport VerifyEnvironmentFile(const std::string& id, const std::string& pat
   if (HoldsSuiteReturns(recording)) {
     Comparison comparison(recording.name());
     VerifySuiteReturns(recording, comparison);
+    return comparison.Report();
+  }
+  if (HoldsParticleReturns(recording)) {
+    Comparison comparison(recording.name());
+    VerifyParticleReturns(recording, comparison);
     return comparison.Report();
   }
   return Verifier(id, std::move(recording)).Run();

@@ -44,6 +44,7 @@ class Drawn : public testing::TestWithParam<std::string> {};
 TEST_P(Drawn, ShowsItsStateInAnySizeWithoutChangingIt) {
   const EnvironmentEntry& entry = Environments().At(GetParam());
   if (const std::string why = WhyUnavailable(entry); !why.empty()) GTEST_SKIP() << why;
+  if (entry.make_multi_agent) GTEST_SKIP() << "environments of several agents draw nothing";
   EnvironmentRow row = Make(GetParam());
   const Appearance appearance = row.spec().appearance;
   Rng rng(1, Purpose::kTest);

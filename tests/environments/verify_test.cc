@@ -193,7 +193,7 @@ TEST_P(Reference, IsReproduced) {
   }
   const VerifyReport report =
       VerifyEnvironmentFile("", std::string(reference) + "/environments/" + name + ".safetensors");
-  EXPECT_GT(report.checked, 300);
+  EXPECT_GT(report.checked, name == "mpe_random_returns" ? 25 : 300);
   EXPECT_EQ(report.failed, 0) << Failures(report);
 }
 INSTANTIATE_TEST_SUITE_P(
@@ -229,6 +229,19 @@ INSTANTIATE_TEST_SUITE_P(
                     "mujoco_swimmer_v5", "mujoco_swimmer_v5__positions",
                     "mujoco_walker2d_v4__default", "mujoco_walker2d_v5",
                     "mujoco_walker2d_v5__nonterminating", "mujoco_walker2d_v5__weights"),
+    [](const auto& parameter) { return std::string(parameter.param); });
+INSTANTIATE_TEST_SUITE_P(
+    VerifyParticles, Reference,
+    testing::Values("mpe_random_returns", "mpe_simple_adversary_continuous",
+                    "mpe_simple_adversary_discrete", "mpe_simple_continuous",
+                    "mpe_simple_crypto_continuous", "mpe_simple_crypto_discrete",
+                    "mpe_simple_discrete", "mpe_simple_push_continuous",
+                    "mpe_simple_push_discrete", "mpe_simple_reference_continuous",
+                    "mpe_simple_reference_discrete", "mpe_simple_speaker_listener_continuous",
+                    "mpe_simple_speaker_listener_discrete", "mpe_simple_spread_continuous",
+                    "mpe_simple_spread_discrete", "mpe_simple_tag_continuous",
+                    "mpe_simple_tag_discrete", "mpe_simple_world_comm_continuous",
+                    "mpe_simple_world_comm_discrete"),
     [](const auto& parameter) { return std::string(parameter.param); });
 INSTANTIATE_TEST_SUITE_P(VerifyTolerance, Reference, testing::Values("dmc_tolerance"),
                          [](const auto& parameter) { return std::string(parameter.param); });
