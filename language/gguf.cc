@@ -1,7 +1,6 @@
 #include "language/gguf.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <limits>
 #include <numeric>
@@ -17,12 +16,6 @@ constexpr size_t kMaxTensorNameBytes = 64;
 constexpr uint32_t kMaxDimensions = 4;
 constexpr int kMaxArrayDepth = 4;
 constexpr uint32_t kMaxAlignment = 1 << 20;
-
-constexpr std::string_view kTypeNames[] = {"u8",   "i8",     "u16",   "i16", "u32", "i32", "f32",
-                                           "bool", "string", "array", "u64", "i64", "f64"};
-
-// Bytes of a scalar; 0 for strings and arrays.
-constexpr size_t kTypeBytes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 
 // Tensor types of ggml that weft does not read, to name them in messages.
 struct OtherType {
@@ -50,6 +43,11 @@ std::string Quoted(std::string_view text) {
   return out + "\"";
 }
 
+[[noreturn]] void FailAt(std::string_view file, uint64_t position, const std::string& reason) {
+  throw Error(ErrorCode::kCorrupt,
+              std::string(file) + ": byte " + std::to_string(position) + ": " + reason);
+}
+
 // Takes plain values from bytes that are not trusted.
 class GgufCursor {
  public:
@@ -59,8 +57,7 @@ class GgufCursor {
   uint64_t remaining() const { return bytes_.size() - position_; }
 
   [[noreturn]] void Fail(uint64_t position, const std::string& reason) const {
-    throw Error(ErrorCode::kCorrupt,
-                std::string(name_) + ": byte " + std::to_string(position) + ": " + reason);
+    FailAt(name_, position, reason);
   }
 
   std::span<const uint8_t> Take(uint64_t count, const char* what) {
@@ -122,7 +119,7 @@ class GgufCursor {
         Skip(inner, inner_count, depth + 1);
       }
     } else {
-      const size_t bytes = kTypeBytes[static_cast<size_t>(type)];
+      const size_t bytes = GgufScalarBytes(type);
       CheckCount(begin, count, bytes, "array elements");
       Take(count * bytes, "a value");
       if (type == GgufType::kBool) CheckBools(begin);
@@ -148,56 +145,6 @@ class GgufCursor {
   std::string_view name_;
   uint64_t position_ = 0;
 };
-
-// The n-th element as an integer; false for floats and what int64 does not hold.
-bool IntegerAt(const GgufValue& value, uint64_t index, int64_t& out) {
-  const uint8_t* at = value.bytes.data() + index * kTypeBytes[static_cast<size_t>(value.type)];
-  switch (value.type) {
-    case GgufType::kU8:
-      out = Load<uint8_t>(at);
-      return true;
-    case GgufType::kI8:
-      out = Load<int8_t>(at);
-      return true;
-    case GgufType::kU16:
-      out = Load<uint16_t>(at);
-      return true;
-    case GgufType::kI16:
-      out = Load<int16_t>(at);
-      return true;
-    case GgufType::kU32:
-      out = Load<uint32_t>(at);
-      return true;
-    case GgufType::kI32:
-      out = Load<int32_t>(at);
-      return true;
-    case GgufType::kI64:
-      out = Load<int64_t>(at);
-      return true;
-    case GgufType::kU64: {
-      const auto wide = Load<uint64_t>(at);
-      if (wide > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return false;
-      out = static_cast<int64_t>(wide);
-      return true;
-    }
-    default:
-      return false;
-  }
-}
-
-bool DoubleAt(const GgufValue& value, uint64_t index, double& out) {
-  const uint8_t* at = value.bytes.data() + index * kTypeBytes[static_cast<size_t>(value.type)];
-  if (value.type == GgufType::kF32) {
-    out = Load<float>(at);
-  } else if (value.type == GgufType::kF64) {
-    out = Load<double>(at);
-  } else {
-    int64_t integer = 0;
-    if (!IntegerAt(value, index, integer)) return false;
-    out = static_cast<double>(integer);
-  }
-  return true;
-}
 
 // Indices of items in the order of their names; Error when a name stands twice.
 template <class Items, class NameOf>
@@ -286,62 +233,6 @@ bool TensorBytes(const GgufTensor& tensor, uint64_t& bytes) {
 
 }  // namespace
 
-bool GgufValue::GetInteger(int64_t& value) const {
-  return !array && IntegerAt(*this, 0, value);
-}
-bool GgufValue::GetDouble(double& value) const {
-  return !array && DoubleAt(*this, 0, value);
-}
-
-bool GgufValue::GetBool(bool& value) const {
-  if (array || type != GgufType::kBool) return false;
-  value = bytes[0] != 0;
-  return true;
-}
-
-bool GgufValue::GetString(std::string_view& value) const {
-  if (array || type != GgufType::kString) return false;
-  value = {reinterpret_cast<const char*>(bytes.data()) + sizeof(uint64_t),
-           bytes.size() - sizeof(uint64_t)};
-  return true;
-}
-
-bool GgufValue::GetStrings(std::vector<std::string>& values) const {
-  if (!array || type != GgufType::kString) return false;
-  values.clear();
-  values.reserve(count);
-  for (const uint8_t* at = bytes.data(); values.size() < count;) {
-    const auto length = Load<uint64_t>(at);
-    at += sizeof(length);
-    values.emplace_back(reinterpret_cast<const char*>(at), length);
-    at += length;
-  }
-  return true;
-}
-
-bool GgufValue::GetIntegers(std::vector<int64_t>& values) const {
-  if (!array) return false;
-  std::vector<int64_t> read;
-  read.reserve(type == GgufType::kString || type == GgufType::kArray ? 0 : count);
-  for (uint64_t i = 0; i < count; ++i) {
-    if (!IntegerAt(*this, i, read.emplace_back())) return false;
-  }
-  values = std::move(read);
-  return true;
-}
-
-bool GgufValue::GetFloats(std::vector<float>& values) const {
-  if (!array || type != GgufType::kF32) return false;
-  values.resize(count);
-  if (count > 0) std::memcpy(values.data(), bytes.data(), count * sizeof(float));
-  return true;
-}
-
-std::string GgufValue::KindName() const {
-  const std::string name(kTypeNames[static_cast<size_t>(type)]);
-  return array ? "an array of " + name : name;
-}
-
 GgufFile::GgufFile(const std::string& path)
     : mapping_(std::make_unique<MappedFile>(path)), name_(path) {
   Parse(mapping_->bytes());
@@ -377,26 +268,34 @@ void GgufFile::Parse(std::span<const uint8_t> bytes) {
     metadata_.emplace_back(std::move(owned), cursor.Value());
   }
   keys_by_name_ = SortedByName(metadata_, kKeyOf, name_, "the metadata key");
-  if (const GgufValue* value = Find("general.alignment")) {
-    int64_t alignment = 0;
-    value->GetInteger(alignment);
-    if (value->array || value->type != GgufType::kU32 || alignment <= 0 || alignment % 8 != 0 ||
-        alignment > kMaxAlignment) {
-      throw Error(ErrorCode::kCorrupt, name_ +
-                                           ": general.alignment must be a u32 and a multiple of "
-                                           "8, not " +
-                                           value->KindName() + " " + std::to_string(alignment));
-    }
-    alignment_ = static_cast<uint32_t>(alignment);
-  }
+  ReadAlignment();
 
   for (uint64_t i = 0; i < tensor_count; ++i) tensors_.push_back(ReadDescription(cursor, name_));
   tensors_by_name_ = SortedByName(tensors_, kNameOf, name_, "the tensor");
 
+  PlaceTensors(bytes, cursor.position());
+}
+
+void GgufFile::ReadAlignment() {
+  const GgufValue* value = Find("general.alignment");
+  if (!value) return;
+  int64_t alignment = 0;
+  value->GetInteger(alignment);
+  if (value->array || value->type != GgufType::kU32 || alignment <= 0 || alignment % 8 != 0 ||
+      alignment > kMaxAlignment) {
+    throw Error(ErrorCode::kCorrupt, name_ +
+                                         ": general.alignment must be a u32 and a multiple of "
+                                         "8, not " +
+                                         value->KindName() + " " + std::to_string(alignment));
+  }
+  alignment_ = static_cast<uint32_t>(alignment);
+}
+
+void GgufFile::PlaceTensors(std::span<const uint8_t> bytes, uint64_t described) {
   const auto align = [&](uint64_t offset) {
     return (offset + alignment_ - 1) / alignment_ * alignment_;
   };
-  const uint64_t data_begin = std::min<uint64_t>(align(cursor.position()), bytes.size());
+  const uint64_t data_begin = std::min<uint64_t>(align(described), bytes.size());
   const uint64_t data_bytes = bytes.size() - data_begin;
   std::vector<GgufTensor*> order;
   order.reserve(tensors_.size());
@@ -406,8 +305,9 @@ void GgufFile::Parse(std::span<const uint8_t> bytes) {
   for (GgufTensor* tensor : order) {
     uint64_t size = 0;
     const auto fail = [&](const std::string& reason) {
-      cursor.Fail(data_begin, "tensor " + Quoted(tensor->name) + " at offset " +
-                                  std::to_string(tensor->offset) + " of the data " + reason);
+      FailAt(name_, data_begin,
+             "tensor " + Quoted(tensor->name) + " at offset " + std::to_string(tensor->offset) +
+                 " of the data " + reason);
     };
     if (tensor->offset % alignment_ != 0) {
       fail("is not aligned to " + std::to_string(alignment_) + " bytes");
@@ -422,8 +322,8 @@ void GgufFile::Parse(std::span<const uint8_t> bytes) {
     tensor->offset += data_begin;
   }
   if (data_bytes > align(end)) {
-    cursor.Fail(data_begin + end,
-                std::to_string(data_bytes - end) + " bytes after the last tensor");
+    FailAt(name_, data_begin + end,
+           std::to_string(data_bytes - end) + " bytes after the last tensor");
   }
 }
 

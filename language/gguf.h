@@ -38,6 +38,8 @@ enum class GgufType : uint32_t {
   kF64 = 12,
 };
 
+size_t GgufScalarBytes(GgufType type);  // 0 for strings and arrays
+
 // A value as it stands in the file: views into the mapping, valid as long as the GgufFile. Each Get
 // returns false, leaving the result alone, when the value is of another kind or does not fit.
 struct GgufValue {
@@ -84,6 +86,9 @@ class GgufFile {
 
  private:
   void Parse(std::span<const uint8_t> bytes);
+  void ReadAlignment();
+  // Checks where the tensors lie; the descriptions end at byte `described`.
+  void PlaceTensors(std::span<const uint8_t> bytes, uint64_t described);
 
   std::unique_ptr<MappedFile> mapping_;
   std::string name_;

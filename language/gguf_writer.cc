@@ -27,13 +27,13 @@ uint64_t Aligned(uint64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-void AppendTo(AppendFile& file, std::string_view bytes) {
+}  // namespace
+
+void AppendOrThrow(AppendFile& file, std::string_view bytes) {
   if (const std::string reason = file.Append(bytes); !reason.empty()) {
     throw Error(ErrorCode::kIo, "cannot write " + file.path() + ": " + reason);
   }
 }
-
-}  // namespace
 
 std::string& GgufWriter::Begin(std::string_view key, GgufType type) {
   WEFT_CHECK(std::ranges::find(keys_, key) == keys_.end()) << key << " is set twice";
@@ -121,13 +121,13 @@ void GgufWriter::Write(const std::string& path,
 
   const std::function<void(const std::string&)> write = [&](const std::string& temporary) {
     AppendFile file(temporary);
-    AppendTo(file, head);
+    AppendOrThrow(file, head);
     uint64_t done = 0;
     std::string buffer;
     for (const Tensor& tensor : tensors_) {
       buffer.assign(Aligned(tensor.bytes), '\0');
       tensor.fill({reinterpret_cast<uint8_t*>(buffer.data()), tensor.bytes});
-      AppendTo(file, buffer);
+      AppendOrThrow(file, buffer);
       done += buffer.size();
       if (progress) progress(done, total);
     }

@@ -15,6 +15,11 @@
 
 namespace weft {
 
+class AppendFile;
+
+// Error(kIo) where AppendFile::Append gives a reason.
+void AppendOrThrow(AppendFile& file, std::string_view bytes);
+
 class GgufWriter {
  public:
   // Each key is set once; throws kInvalidArgument the second time.

@@ -18,12 +18,6 @@
 namespace weft {
 namespace {
 
-void AppendTo(AppendFile& file, std::string_view bytes) {
-  if (const std::string reason = file.Append(bytes); !reason.empty()) {
-    throw Error(ErrorCode::kIo, "cannot write " + file.path() + ": " + reason);
-  }
-}
-
 uint64_t TensorBytes(const StoredTensor& tensor, WeightType type) {
   uint64_t rows = 1;
   for (size_t i = 0; i + 1 < tensor.shape.size(); ++i)
@@ -54,14 +48,14 @@ void WriteSafetensorsFile(const std::string& path, const std::vector<StoredTenso
   header.resize((header.size() + 7) / 8 * 8, ' ');
   AppendFile file(path);
   const uint64_t length = header.size();
-  AppendTo(file, {reinterpret_cast<const char*>(&length), sizeof(length)});
-  AppendTo(file, header);
+  AppendOrThrow(file, {reinterpret_cast<const char*>(&length), sizeof(length)});
+  AppendOrThrow(file, header);
   uint64_t done = 0;
   std::string buffer;
   for (const StoredTensor& tensor : tensors) {
     buffer.resize(TensorBytes(tensor, type));
     maker.Fill(tensor, type, {reinterpret_cast<uint8_t*>(buffer.data()), buffer.size()});
-    AppendTo(file, buffer);
+    AppendOrThrow(file, buffer);
     done += buffer.size();
     if (progress) progress(done, total);
   }
