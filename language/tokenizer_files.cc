@@ -178,19 +178,23 @@ void SetGgufTokenizer(const GgufTokenizer& tokenizer, GgufWriter& writer) {
   if (!names.empty()) writer.SetStrings("tokenizer.chat_templates", names);
 }
 
+std::string TokenizerJson(GgufTokenizer tokenizer, const std::string& file) {
+  JsonValue document = GgufComponents(tokenizer, file);
+  if (tokenizer.types.empty()) {
+    tokenizer.types.assign(tokenizer.tokens.size(), static_cast<int32_t>(GgufTokenType::kNormal));
+  }
+  if (tokenizer.scores.empty()) tokenizer.scores.assign(tokenizer.tokens.size(), 0.0f);
+  document.Set("model", MakeModel(tokenizer));
+  return document.ToText(2) + "\n";
+}
+
 TextFiles MakeTokenizerFiles(const GgufFile& file, int64_t context) {
-  GgufTokenizer tokenizer = ReadGgufTokenizer(file);
+  const GgufTokenizer tokenizer = ReadGgufTokenizer(file);
   TextFiles files;
   if (const auto text = GgufKeys(file).String(kHuggingFaceKey)) {
     files.emplace_back("tokenizer.json", *text);
   } else {
-    JsonValue document = GgufComponents(tokenizer, file.name());
-    if (tokenizer.types.empty()) {
-      tokenizer.types.assign(tokenizer.tokens.size(), static_cast<int32_t>(GgufTokenType::kNormal));
-    }
-    if (tokenizer.scores.empty()) tokenizer.scores.assign(tokenizer.tokens.size(), 0.0f);
-    document.Set("model", MakeModel(tokenizer));
-    files.emplace_back("tokenizer.json", document.ToText(2) + "\n");
+    files.emplace_back("tokenizer.json", TokenizerJson(tokenizer, file.name()));
   }
   files.emplace_back("tokenizer_config.json",
                      MakeTokenizerConfig(tokenizer, context).ToText(2) + "\n");

@@ -25,6 +25,9 @@ GgufTokenizer MakeGgufTokenizer(const std::string& folder, int64_t vocabulary);
 
 void SetGgufTokenizer(const GgufTokenizer& tokenizer, GgufWriter& writer);
 
+// The text of a tokenizer.json; file stands for the tokenizer in messages.
+std::string TokenizerJson(GgufTokenizer tokenizer, const std::string& file);
+
 // File names and contents: tokenizer.json and tokenizer_config.json. context: what
 // model_max_length says.
 using TextFiles = std::vector<std::pair<std::string, std::string>>;

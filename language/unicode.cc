@@ -261,6 +261,11 @@ std::string ToUtf8(std::u32string_view text) {
 
 CharacterClass ClassOfWide(char32_t code) {
   const int category = Category(code);
+  // Chinese characters of Unicode 15 and 15.1, which the system's tables may not know yet.
+  if (category == UTF8PROC_CATEGORY_CN &&
+      (code == 0x2B739 || Between(code, 0x2EBF0, 0x2EE5D) || Between(code, 0x31350, 0x323AF))) {
+    return CharacterClass::kLetter;
+  }
   if (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO) {
     return CharacterClass::kLetter;
   }

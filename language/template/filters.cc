@@ -80,6 +80,7 @@ Value Select(Interpreter& interpreter, const Value& value, const Arguments& argu
     rest.keywords = arguments.keywords;
   }
   List out;
+  if (!value.Truthy()) return List{};
   for (const Value& item : interpreter.Iterate(value)) {
     const Value tested = AttributeOf(interpreter, item, attribute);
     const bool holds = test.empty() ? tested.Truthy() : Test(interpreter, test, tested, rest);
@@ -104,6 +105,7 @@ Value Map(Interpreter& interpreter, const Value& value, const Arguments& argumen
     if (!HasFilter(filter)) Raise("No filter named '" + filter + "'.");
     rest.positional.erase(rest.positional.begin());
   }
+  if (!value.Truthy()) return List{};
   for (const Value& item : interpreter.Iterate(value)) {
     if (attribute) {
       const Value found = AttributeOf(interpreter, item, attribute);
@@ -166,6 +168,7 @@ Value Unique(Interpreter& interpreter, const Value& value, const Arguments& argu
   List keys, out;
   for (const Value& item : interpreter.Iterate(value)) {
     Value key = SortKey(interpreter, item, bound[1], TruthyOr(bound[0], false));
+    CheckHashable(key);
     const bool seen = std::ranges::any_of(
         keys, [&](const Value& other) { return Equal(other, key, interpreter.budget()); });
     if (seen) continue;
@@ -231,7 +234,7 @@ Value Round(Interpreter&, const Value& value, const Arguments& arguments) {
   if (!value.GetNumber(number)) Raise("round needs a number");
   if (precision < 0 || precision > 20) Raise("round takes a precision from 0 to 20");
   if (method == "common") {
-    if (!value.As<double>()) return value;
+    if (Integer integer = 0; value.GetInteger(integer)) return integer;
     char text[400];
     std::snprintf(text, sizeof(text), "%.*f", static_cast<int>(precision), number);
     return std::strtod(text, nullptr);
@@ -377,6 +380,7 @@ Value Default(Interpreter&, const Value& value, const Arguments& arguments) {
 
 Value Absolute(Interpreter& interpreter, const Value& value, const Arguments&) {
   if (const auto* number = value.As<double>()) return std::abs(*number);
+  if (value.As<bool>()) return Operate(interpreter, "+", 0, value);
   return Order(interpreter, value, 0, "<") < 0 ? Operate(interpreter, "-", 0, value) : value;
 }
 

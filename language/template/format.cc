@@ -15,6 +15,7 @@ struct Spec {
   char align = 0;  // < > = ^, or 0
   std::string fill = " ";
   bool plus = false, space = false, alternate = false, group = false;
+  bool given = false;  // "{:...}" with something behind the colon
   int64_t width = 0, precision = -1;
   char type = 0;
 };
@@ -92,7 +93,8 @@ std::string FormatValue(Interpreter& interpreter, const Value& value, const Spec
     return Pad(text, spec, '<');
   }
   if (type != 0 && wants_integer) {
-    if (const auto* real = value.As<double>(); real && std::abs(*real) < 1e38) {
+    const auto* real = value.As<double>();
+    if (real && type == 'd' && std::abs(*real) < 1e38) {
       integer = static_cast<Integer>(*real);
     } else if (!is_integer) {
       Raise(std::string("%") + type + " format: a real number is required, not " +
@@ -110,11 +112,20 @@ std::string FormatValue(Interpreter& interpreter, const Value& value, const Spec
     return Pad(Signed(std::signbit(number) && !std::isnan(number), digits, spec), spec, '>');
   }
   if (type != 0 && type != 's') Raise(std::string("unsupported format character '") + type + "'");
-  if (type == 0 && value.GetNumber(number) && !value.As<bool>()) {
+  if (type == 0 && value.GetNumber(number) && (spec.given || !value.As<bool>())) {
+    if (is_integer && spec.precision >= 0) {
+      Raise("Precision not allowed in integer format specifier");
+    }
     std::string digits =
         value.As<double>() ? FloatText(std::abs(number)) : IntegerDigits(integer, 'd', false);
     if (value.As<double>() && spec.precision >= 0) digits = FloatDigits(number, spec, 'g');
     return Pad(Signed(std::signbit(number) || integer < 0, digits, spec), spec, '>');
+  }
+  if (spec.given && type == 0 && !value.text()) {
+    Raise(std::string("unsupported format string passed to ") + value.TypeName() + ".__format__");
+  }
+  if (spec.given && type == 0 && (spec.plus || spec.space || spec.alternate || spec.group)) {
+    Raise("the format specifier of a text may have no sign, '#' or ','");
   }
   std::string text = interpreter.TextOf(value);
   if (spec.precision >= 0) {
@@ -124,12 +135,15 @@ std::string FormatValue(Interpreter& interpreter, const Value& value, const Spec
     }
     text.resize(end);
   }
-  return Pad(std::move(text), spec, '<');
+  Spec left = spec;
+  if (left.align == '=') left.align = '<';  // zeros of {:05}
+  return Pad(std::move(text), left, '<');
 }
 
 // [[fill]align][sign][#][0][width][,][.precision][type]
 Spec ReadSpec(std::string_view text) {
   Spec spec;
+  spec.given = !text.empty();
   size_t at = 0;
   const auto is_align = [&](size_t i) {
     return i < text.size() && std::string_view("<>=^").find(text[i]) != std::string_view::npos;

@@ -135,7 +135,7 @@ Value Partition(std::string_view name, const std::string& text, const Arguments&
   const bool right = name == "rpartition";
   const size_t at = right ? text.rfind(separator) : text.find(separator);
   if (at == std::string::npos) {
-    return right ? List{"", "", text} : List{text, "", ""};
+    return {right ? List{"", "", text} : List{text, "", ""}, true};
   }
   return {List{text.substr(0, at), separator, text.substr(at + separator.size())}, true};
 }
@@ -214,6 +214,7 @@ Value CallDict(Interpreter& interpreter, const Dict& dict, std::string_view name
   if (name == "get") {
     const auto bound = Bind(arguments, name, {"key", "default"});
     if (!bound[0]) Raise("get expected at least 1 argument, got 0");
+    CheckHashable(*bound[0]);
     const Value* found = FindMember(dict, *bound[0], interpreter.budget());
     return found ? *found : bound[1] ? *bound[1] : Value();
   }

@@ -53,7 +53,10 @@ Value OperateIntegers(std::string_view sign, Integer left, Integer right) {
   if (right == 0) {
     Raise(sign == "/" ? "division by zero" : "integer division or modulo by zero");
   }
-  if (sign == "/") return static_cast<double>(left) / static_cast<double>(right);
+  // One rounding, as long as both fit the 64 bits of its mantissa.
+  if (sign == "/") {
+    return static_cast<double>(static_cast<long double>(left) / static_cast<long double>(right));
+  }
   if (right == -1) {  // the least integer has no opposite
     if (sign == "%") return Integer{0};
     return OperateIntegers("-", 0, left);
@@ -168,7 +171,10 @@ bool Contains(Interpreter& interpreter, const Value& container, const Value& val
     budget.TakeSteps(text->size() / 64);
     return text->find(*value.text()) != std::string::npos;
   }
-  if (const auto* members = container.members()) return FindMember(*members, value, budget);
+  if (const auto* members = container.members()) {
+    CheckHashable(value);
+    return FindMember(*members, value, budget);
+  }
   if (const auto* items = container.items()) {
     return std::ranges::any_of(*items,
                                [&](const Value& item) { return Equal(item, value, budget); });
@@ -181,7 +187,7 @@ Value Slice(Interpreter& interpreter, const Value& object, const Value& start, c
             const Value& step) {
   CheckDefined(object);
   if (!object.text() && !object.items()) {
-    Raise(std::string("'") + object.TypeName() + "' object cannot be sliced");
+    return Missing(std::string(object.TypeName()) + " object cannot be sliced");
   }
   std::u32string codes;
   if (object.text()) {

@@ -13,11 +13,10 @@ bool IsIntegerKind(const Value& value) {
   return value.As<Integer>();
 }
 
-// value % divisor, of integers.
-int64_t Remainder(const Value& value, int64_t divisor) {
-  const int64_t number = IntegerOf(value, "the test");
-  if (divisor == 0) Raise("integer division or modulo by zero");
-  return divisor == -1 ? 0 : number % divisor;
+// value % divisor == remainder
+bool Leaves(Interpreter& interpreter, const Value& value, const Value& divisor, int remainder) {
+  if (value.text()) Raise("the test needs a number, not str");
+  return Equal(Operate(interpreter, "%", value, divisor), remainder, interpreter.budget());
 }
 
 struct Entry {
@@ -57,13 +56,13 @@ constexpr Entry kTests[] = {
     {"defined", false,
      [](Interpreter&, const Value& value, const Value*) { return !value.IsUndefined(); }},
     {"divisibleby", true,
-     [](Interpreter&, const Value& value, const Value* argument) {
-       return Remainder(value, IntegerOf(*argument, "divisibleby")) == 0;
+     [](Interpreter& in, const Value& value, const Value* argument) {
+       return Leaves(in, value, *argument, 0);
      }},
     {"eq", true, kEqual},
     {"equalto", true, kEqual},
     {"even", false,
-     [](Interpreter&, const Value& value, const Value*) { return Remainder(value, 2) == 0; }},
+     [](Interpreter& in, const Value& value, const Value*) { return Leaves(in, value, 2, 0); }},
     {"false", false,
      [](Interpreter&, const Value& value, const Value*) {
        return value.As<bool>() && !value.Truthy();
@@ -101,7 +100,7 @@ constexpr Entry kTests[] = {
     {"number", false,
      [](Interpreter&, const Value& value, const Value*) { return value.IsNumber(); }},
     {"odd", false,
-     [](Interpreter&, const Value& value, const Value*) { return Remainder(value, 2) != 0; }},
+     [](Interpreter& in, const Value& value, const Value*) { return Leaves(in, value, 2, 1); }},
     {"sameas", true,
      [](Interpreter& in, const Value& value, const Value* argument) {
        return std::string_view(value.TypeName()) == argument->TypeName() &&

@@ -113,6 +113,12 @@ void CheckDefined(const Value& value) {
   if (const auto* undefined = value.As<Undefined>()) Raise(*undefined->message);
 }
 
+void CheckHashable(const Value& key) {
+  if (key.members() || (key.items() && !key.IsTuple())) {
+    Raise(std::string("unhashable type: '") + key.TypeName() + "'");
+  }
+}
+
 void Budget::TakeSteps(uint64_t steps) {
   if (steps > steps_) Raise("the template takes too many steps");
   steps_ -= steps;
@@ -266,9 +272,7 @@ const Value* FindMember(const Dict& dict, std::string_view key) {
 }
 
 void SetMember(Dict& dict, Value key, Value value, Budget& budget) {
-  if (key.members() || (key.items() && !key.IsTuple())) {
-    Raise(std::string("unhashable type: '") + key.TypeName() + "'");
-  }
+  CheckHashable(key);
   const Value* found = FindMember(dict, key, budget);
   if (found) {
     const_cast<Value&>(*found) = std::move(value);

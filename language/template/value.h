@@ -155,6 +155,7 @@ std::vector<const Value*> Bind(const Arguments& arguments, std::string_view what
 bool Equal(const Value& a, const Value& b, Budget& budget);  // Python's ==
 const Value* FindMember(const Dict& dict, const Value& key, Budget& budget);
 const Value* FindMember(const Dict& dict, std::string_view key);
+void CheckHashable(const Value& key);  // lists and dicts are no keys
 void SetMember(Dict& dict, Value key, Value value, Budget& budget);
 
 std::string IntegerText(Integer value);

@@ -28,6 +28,60 @@ std::string Quoted(const std::string& pattern) {
   return "the regular expression \"" + pattern.substr(0, 200) + "\"";
 }
 
+// What tokenizer files mean by \w and \s (Oniguruma's tables of Unicode) differs from PCRE2's.
+// Each ends with a property, behind which a '-' is no range.
+constexpr std::string_view kWord =
+    R"(\x{B2}\x{B3}\x{B9}\x{BC}-\x{BE}\x{24B6}-\x{24E9}\x{1F130}-\x{1F149}\x{1F150}-\x{1F169})"
+    R"(\x{1F170}-\x{1F189}\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc})";
+constexpr std::string_view kSpace =
+    R"(\x{09}-\x{0D}\x{20}\x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{202F}\x{205F}\x{3000})"
+    R"(\p{Zl}\p{Zp})";
+
+// The pattern with its \w, \W, \s and \S spelt out. Throws where the two engines read a class
+// differently.
+std::string Translate(const std::string& pattern) {
+  const auto refuse = [&](size_t at, const char* what) {
+    throw Error(ErrorCode::kCorrupt,
+                Quoted(pattern) + " is not supported at byte " + std::to_string(at) + ": " + what);
+  };
+  std::string out;
+  bool in_class = false;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    const char c = pattern[i];
+    if (c == '\\' && i + 1 < pattern.size()) {
+      const char kind = pattern[++i];
+      const bool word = kind == 'w' || kind == 'W';
+      if (word || kind == 's' || kind == 'S') {
+        const bool negated = kind == 'W' || kind == 'S';
+        if (in_class && negated) refuse(i - 1, "a negated class inside of a class");
+        out += in_class ? "" : negated ? "[^" : "[";
+        out += word ? kWord : kSpace;
+        out += in_class ? "" : "]";
+      } else if (kind == 'h' || kind == 'H') {
+        refuse(i - 1, "\\h");
+      } else {
+        out += c;
+        out += kind;
+      }
+      continue;
+    }
+    if (in_class && c == '[' && pattern.compare(i, 2, "[:") != 0) {
+      refuse(i, "a class inside of a class");
+    }
+    if (in_class && pattern.compare(i, 2, "&&") == 0) refuse(i, "an intersection of classes");
+    out += c;
+    if (in_class) {
+      in_class = c != ']' || (i >= 2 && pattern[i - 1] == ':');
+    } else if (c == '[') {
+      in_class = true;
+      // A bracket that begins the class stands for itself.
+      if (pattern.compare(i + 1, 1, "^") == 0) out += pattern[++i];
+      if (pattern.compare(i + 1, 1, "]") == 0) out += pattern[++i];
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 struct Regex::Code {
@@ -47,11 +101,12 @@ Regex::Regex(const std::string& pattern) : code_(std::make_unique<Code>()) {
   }
   int error = 0;
   PCRE2_SIZE place = 0;
+  const std::string translated = Translate(pattern);
   code_->code =
-      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
+      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
                     PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &error, &place, nullptr);
   if (!code_->code) {
-    throw Error(ErrorCode::kCorrupt, Quoted(pattern) + " is wrong at byte " +
+    throw Error(ErrorCode::kCorrupt, Quoted(translated) + " is wrong at byte " +
                                          std::to_string(place) + ": " + Message(error));
   }
   // Without JIT the interpreter matches, slower.

@@ -89,6 +89,7 @@ void Tokenizer::Engine::EncodeWord(const AlignedText& text, Piece word, Scratch&
 }
 
 void Tokenizer::Engine::EncodeWords(AlignedText& text, Scratch& scratch, Sink& sink) const {
+  if (text.text().empty()) return;  // all of it was normalised away
   PreTokenize(parts->pre_tokenizers, text, scratch.pieces, scratch.pre_tokenizer);
   for (Piece piece : scratch.pieces) {
     while (cuts_at_marker_) {

@@ -51,6 +51,29 @@ TEST(KnownPatterns, OtherExpressionsAreNotKnown) {
   EXPECT_EQ(FindKnownPattern(TextOf(KnownPattern::kQwen2)), KnownPattern::kQwen2);
 }
 
+TEST(Regex, ReadsWordsAndSpacesAsTheLibraryDoes) {
+  const auto found = [](const std::string& pattern, const std::string& text) {
+    std::vector<Match> matches;
+    Regex(pattern).Find(text, {0, static_cast<uint32_t>(text.size())}, matches);
+    std::string out;
+    for (const Match& match : matches) {
+      const auto [begin, end] = match.piece;
+      out +=
+          (match.matches ? "[" : "") + text.substr(begin, end - begin) + (match.matches ? "]" : "");
+    }
+    return out;
+  };
+  EXPECT_EQ(found("\\w+", "a\u0301\u00bd-b"), "[a\u0301\u00bd]-[b]");
+  EXPECT_EQ(found("[\\w-]+", "a-b.c"), "[a-b].[c]");
+  EXPECT_EQ(found("\\s", "\u180e\u3000"), "\u180e[\u3000]");
+  EXPECT_EQ(found("[^\\s]+|\\W", "a b"), "[a][ ][b]");
+  EXPECT_EQ(found("[]a]+", "a]b"), "[a]]b");
+  EXPECT_EQ(found("", "ab"), "ab");
+  for (const char* pattern : {"[\\W]", "[a[b]]", "[a&&b]", "\\h", "(", "[z-a]", "a{99999}"}) {
+    EXPECT_THROW(Regex{pattern}, Error) << pattern;
+  }
+}
+
 TEST(Regex, GivesUpInsteadOfRunningForEver) {
   const Regex regex("(a+)+$");
   const std::string text = std::string(3000, 'a') + "b";
