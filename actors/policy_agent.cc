@@ -6,13 +6,14 @@
 namespace weft {
 
 PolicyParts::PolicyParts(const EnvironmentConfig& environment, const NetworkConfig& config,
-                         double initial_log_std, uint64_t seed)
+                         double initial_log_std, uint64_t seed, bool centralised)
     : spec(environment.Spec()),
       actions(DistributionFor(spec.action, /*squashed=*/false, /*state_dependent_std=*/false)),
       input(spec, environment.normalise_observation),
+      critic(spec, input.shape(), centralised),
       network([&] {
         Rng rng(seed, Purpose::kInitialise);
-        return ActorCritic(config, input.shape(), actions, initial_log_std, rng);
+        return ActorCritic(config, input.shape(), critic.shape(), actions, initial_log_std, rng);
       }()) {}
 
 PolicyAgent::PolicyAgent(PolicyParts parts, int64_t rows)
@@ -38,7 +39,8 @@ void PolicyAgent::Act(const ActRequest& request, TensorMap& chosen) {
     AddState("policy_state.value", value_state_, chosen);
     const Tensor first = FirstSteps(request.step.At("type"));  // [N]
     features = network.policy_trunk().Step(x, first, policy_state_);
-    if (!network.shared()) network.value_trunk().Step(x, first, value_state_);
+    if (!network.shared())
+      network.value_trunk().Step(parts_.critic(x, request.step, 1), first, value_state_);
   } else {
     features = network.policy_trunk().Forward(x);
   }

@@ -6,6 +6,7 @@
 
 #include "actors/agent.h"
 #include "environments/action_map.h"
+#include "environments/critic_input.h"
 #include "environments/observation_input.h"
 #include "nn/actor_critic.h"
 
@@ -13,12 +14,14 @@ namespace weft {
 
 // What agent and learner of such a method build alike.
 struct PolicyParts {
+  // centralised: the critic sees the state too; not with a shared trunk.
   PolicyParts(const EnvironmentConfig& environment, const NetworkConfig& config,
-              double initial_log_std, uint64_t seed);
+              double initial_log_std, uint64_t seed, bool centralised = false);
 
   EnvironmentSpec spec;
   DistributionSpec actions;
   ObservationInput input;
+  CriticInput critic;
   ActorCritic network;
 };
 

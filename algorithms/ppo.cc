@@ -46,6 +46,7 @@ class Ppo final : public Algorithm {
   bool normalise_advantages = true;
   double initial_log_std = 0;
   int64_t learners = 1;
+  std::string critic = "observation";
   NetworkConfig network;
   OptimizerConfig optimizer;
 
@@ -80,6 +81,9 @@ class Ppo final : public Algorithm {
             Range::Between(-20, 2));
     v.Field("learners", learners, "learner replicas, each on a share of every minibatch",
             Range::Between(1, 64));
+    v.Choice("critic", critic, {"observation", "state"},
+             "what the value network reads; state: also the environment's state, or what all its "
+             "agents observe");
     v.Section("network", network, "policy and value network");
     v.Section("optimizer", optimizer, "the optimiser");
   }
@@ -92,6 +96,8 @@ class Ppo final : public Algorithm {
                                            " is more than a rollout holds: rollout_steps x " +
                                            "rows of the environment = " + std::to_string(batch));
     }
+    if (centralised() && network.shared)
+      throw ConfigProblem("network.shared", "a critic that reads the state has a trunk of its own");
     if (network.recurrent != "none" && (minibatch % rollout_steps != 0)) {
       throw ConfigProblem(
           "minibatch",
@@ -106,6 +112,8 @@ class Ppo final : public Algorithm {
 
   void Build(FragmentGraph& graph) const override;
   std::unique_ptr<Agent> MakeAgent(int64_t rows) const override;
+  bool centralised() const { return critic == "state"; }
+  PolicyParts Parts() const { return {environment, network, initial_log_std, seed, centralised()}; }
 };
 
 // ---- Learner
@@ -116,7 +124,7 @@ class PpoLearner final : public Learner {
       : Learner(config.LearnerSettings()),
         config_(config),
         replicas_(replica.count),
-        parts_(config.environment, config.network, config.initial_log_std, config.seed),
+        parts_(config.Parts()),
         parameters_(parts_.network.Parameters()),
         optimizer_(config.optimizer, parameters_),
         tape_(Pointers(parameters_)),
@@ -129,7 +137,7 @@ class PpoLearner final : public Learner {
 
  protected:
   Learned Learn(const Message& message, weft::Ports& ports) override {
-    const Rollout rollout(message.body, parts_.input, parts_.network);
+    const Rollout rollout(message.body, parts_.input, parts_.critic, parts_.network);
     const Advantages advantages = GeneralisedAdvantages({.value = rollout.value,
                                                          .reward = normalise_rewards_(rollout),
                                                          .discount = rollout.discount,
@@ -210,11 +218,9 @@ class PpoLearner final : public Learner {
 
     const Tape::Recording recording(tape_);
     const ActorCritic& network = parts_.network;
-    const Tensor policy_features =
-        FeaturesOf(network.policy_trunk(), batch, batch.policy_state);  // [B, F]
-    const Tensor value_features = network.shared()
-                                      ? policy_features
-                                      : FeaturesOf(network.value_trunk(), batch, batch.value_state);
+    const Tensor policy_features = PolicyFeatures(network, batch);  // [B, F]
+    const Tensor value_features =
+        network.shared() ? policy_features : ValueFeatures(network, batch);
     const Distribution policy = network.Policy(policy_features, batch.mask);
     const Tensor value = network.Value(value_features);  // [B]
     const PolicyLoss surrogate =
@@ -306,8 +312,7 @@ void Ppo::Build(FragmentGraph& graph) const {
 }
 
 std::unique_ptr<Agent> Ppo::MakeAgent(int64_t rows) const {
-  return std::make_unique<PolicyAgent>(PolicyParts(environment, network, initial_log_std, seed),
-                                       rows);
+  return std::make_unique<PolicyAgent>(Parts(), rows);
 }
 
 WEFT_REGISTER_ALGORITHM(

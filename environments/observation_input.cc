@@ -21,11 +21,12 @@ constexpr float kForbidden = 1e30f;       // taken off what an illegal action is
 
 }  // namespace
 
-// All leaves but the mask. One leaf of real numbers keeps its shape, everything else becomes flat.
+// All leaves but the mask and the state. One leaf of real numbers keeps its shape, everything else
+// becomes flat.
 std::vector<ObservationInput::Part> ObservationInput::ReadableParts(const EnvironmentSpec& spec) {
   std::vector<Part> parts;
   for (const Leaf& leaf : spec.observation) {
-    if (leaf.name == "action_mask") continue;
+    if (leaf.name == "action_mask" || leaf.name == "state") continue;
     Part part{.leaf = leaf, .width = leaf.shape.elements()};
     if (leaf.dtype == DType::kInt64) {
       double columns = 0;

@@ -46,26 +46,36 @@ RecurrentState StartState(const std::string& name, const TensorMap& leaves) {
   return state;
 }
 
+// [B, F]; with memory x is [T, b, ..].
+Tensor FeaturesOf(const Trunk& trunk, const Tensor& x, const Tensor& first, RecurrentState state) {
+  if (!trunk.recurrent()) return trunk.Forward(x);
+  const Tensor features = trunk.Sequence(x, first, state);  // [T, b, F]
+  return Reshape(features, {features.dim(0) * features.dim(1), features.dim(2)});
+}
+
 Tensor ValuesOf(const Rollout& rollout, const ActorCritic& network) {
   const Trunk& trunk = network.value_trunk();
+  const Tensor& x = rollout.critic_x.defined() ? rollout.critic_x : rollout.x;
   Tensor features;  // [(T+1) N, F]
   if (network.recurrent()) {
     RecurrentState state = rollout.value_state;
-    features = Flat(trunk.Sequence(rollout.x, rollout.first, state));
+    features = Flat(trunk.Sequence(x, rollout.first, state));
   } else {
-    features = trunk.Forward(Flat(rollout.x));
+    features = trunk.Forward(Flat(x));
   }
   return network.Value(features).Reshape({rollout.steps + 1, rollout.rows});
 }
 
 }  // namespace
 
-Rollout::Rollout(const TensorMap& leaves, const ObservationInput& input, const ActorCritic& network)
+Rollout::Rollout(const TensorMap& leaves, const ObservationInput& input, const CriticInput& critic,
+                 const ActorCritic& network)
     : reward(leaves.At("reward")), discount(leaves.At("discount")), type(leaves.At("type")) {
   steps = reward.dim(0);
   rows = reward.dim(1);
   raw = input.Raw(leaves, 2);
   x = input(leaves, 2);
+  if (critic.centralised()) critic_x = critic(x, leaves, 2);
   mask = input.Mask(leaves);
   const Tensor* policy_action = leaves.Find("policy_action");
   action = policy_action ? *policy_action : leaves.At("action");
@@ -84,6 +94,7 @@ Minibatch GatherTransitions(const Rollout& rollout, const Advantages& advantages
     return leaf.defined() ? GatherRows(Flat(leaf), index) : Tensor();
   };
   return {.x = gather(rollout.x),
+          .critic_x = gather(rollout.critic_x),
           .mask = gather(rollout.mask),
           .action = gather(rollout.action),
           .log_prob = gather(rollout.log_prob),
@@ -104,6 +115,7 @@ Minibatch GatherSequences(const Rollout& rollout, const Advantages& advantages,
   };
   return {.x = sequence(rollout.x),
           .first = sequence(rollout.first),
+          .critic_x = rollout.critic_x.defined() ? sequence(rollout.critic_x) : Tensor(),
           .mask = flat(rollout.mask),
           .action = flat(rollout.action),
           .log_prob = flat(rollout.log_prob),
@@ -115,10 +127,13 @@ Minibatch GatherSequences(const Rollout& rollout, const Advantages& advantages,
           .value_state = GatherState(rollout.value_state, index)};
 }
 
-Tensor FeaturesOf(const Trunk& trunk, const Minibatch& batch, RecurrentState state) {
-  if (!trunk.recurrent()) return trunk.Forward(batch.x);
-  const Tensor features = trunk.Sequence(batch.x, batch.first, state);  // [T, b, F]
-  return Reshape(features, {features.dim(0) * features.dim(1), features.dim(2)});
+Tensor PolicyFeatures(const ActorCritic& network, const Minibatch& batch) {
+  return FeaturesOf(network.policy_trunk(), batch.x, batch.first, batch.policy_state);
+}
+
+Tensor ValueFeatures(const ActorCritic& network, const Minibatch& batch) {
+  return FeaturesOf(network.value_trunk(), batch.critic_x.defined() ? batch.critic_x : batch.x,
+                    batch.first, batch.value_state);
 }
 
 Tensor RewardNormaliser::operator()(const Rollout& rollout) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "environments/critic_input.h"
 #include "environments/observation_input.h"
 #include "learners/returns.h"
 #include "nn/actor_critic.h"
@@ -16,10 +17,12 @@ namespace weft {
 struct Rollout {
   // Takes the leaves that RolloutRecorder wrote, normalises observations, and values every step
   // with the network's present parameters, which are those that acted.
-  Rollout(const TensorMap& leaves, const ObservationInput& input, const ActorCritic& network);
+  Rollout(const TensorMap& leaves, const ObservationInput& input, const CriticInput& critic,
+          const ActorCritic& network);
 
   int64_t steps = 0, rows = 0;               // T, N
   Tensor raw, x;                             // [T+1, N, ..], before and after normalisation
+  Tensor critic_x;                           // [T+1, N, ..]; undefined when the critic sees x
   Tensor first;                              // u8 [T+1, N]; recurrent networks only
   Tensor mask;                               // u8 [T+1, N, ..]; undefined without action masks
   Tensor action, log_prob;                   // [T, N, ..]; the policy's draw
@@ -32,6 +35,7 @@ struct Rollout {
 // first keep their time.
 struct Minibatch {
   Tensor x, first;  // [B, ..]; or [T, b, ..] and [T, b]
+  Tensor critic_x;  // as x; undefined when the critic sees x
   Tensor mask, action, log_prob, value, advantage, returns, valid;  // [B, ..]
   RecurrentState policy_state, value_state;                         // [b, H]
 };
@@ -43,8 +47,9 @@ Minibatch GatherTransitions(const Rollout& rollout, const Advantages& advantages
 Minibatch GatherSequences(const Rollout& rollout, const Advantages& advantages,
                           const Tensor& index);
 
-// A trunk's features of a minibatch [B, F].
-Tensor FeaturesOf(const Trunk& trunk, const Minibatch& batch, RecurrentState state);
+// Features [B, F] of a minibatch from the trunk of the policy, and from that of the value.
+Tensor PolicyFeatures(const ActorCritic& network, const Minibatch& batch);
+Tensor ValueFeatures(const ActorCritic& network, const Minibatch& batch);
 
 // Rewards divided by the deviation of the discounted return, without taking the mean off (Huang et
 // al. 2022, continuous detail 7): a running return per row that restarts with each episode and goes

@@ -5,11 +5,12 @@
 namespace weft {
 
 ActorCritic::ActorCritic(const NetworkConfig& config, const Shape& observation,
-                         const DistributionSpec& actions, double initial_log_std, Rng& rng)
+                         const Shape& critic_input, const DistributionSpec& actions,
+                         double initial_log_std, Rng& rng)
     : policy_trunk_(config, observation, rng),
       policy_head_(actions, policy_trunk_.out(), config.head_initialisation(0.01), initial_log_std,
                    rng) {
-  if (!config.shared) value_trunk_.emplace(config, observation, rng);
+  if (!config.shared) value_trunk_.emplace(config, critic_input, rng);
   value_head_.emplace(value_trunk().out(), 1, Activation::kNone, config.head_initialisation(1.0),
                       rng);
 }

@@ -14,9 +14,10 @@ namespace weft {
 
 class ActorCritic final : public Module {
  public:
-  // observation: the shape of one row; initial_log_std: of Gaussian policies, whose log standard
-  // deviation is a parameter.
-  ActorCritic(const NetworkConfig& config, const Shape& observation,
+  // observation, critic_input: the shape of one row for the policy's and for the value's trunk, the
+  // same when they share it; initial_log_std: of Gaussian policies, whose log standard deviation is
+  // a parameter.
+  ActorCritic(const NetworkConfig& config, const Shape& observation, const Shape& critic_input,
               const DistributionSpec& actions, double initial_log_std, Rng& rng);
 
   bool recurrent() const { return policy_trunk_.recurrent(); }

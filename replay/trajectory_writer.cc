@@ -130,7 +130,7 @@ void TrajectoryWriter::Step(const Chunk& chunk, int64_t row, int64_t tick, Outpu
     status = kOpen;
     return;
   }
-  if (type == kLast && status == kEnded) return;
+  if (type == kLast && status != kOpen) return;  // the agent is not there
   WEFT_CHECK_EQ(static_cast<int>(status), static_cast<int>(kOpen))
       << "row " << row << ", tick " << tick << ": an episode begins with a step of type first";
   const float reward = chunk.reward[element], discount = chunk.discount[element];

@@ -5,8 +5,8 @@
 //   step k of a row = {action a, observation o', reward r, discount d, type}, o --a--> (o', r, d)
 // A kFirst step begins an episode: its action, reward and discount mean nothing, and no transition
 // leads to it (that is the autoreset step after kLast). So each step that is not kFirst makes
-// exactly one transition, and a chunk of T ticks needs no observation twice. A kLast after kLast is
-// no step: the row belongs to an agent that has left while others go on.
+// exactly one transition, and a chunk of T ticks needs no observation twice. A kLast outside an
+// episode is no step: the row belongs to an agent that is not there while others are.
 //
 // The transition that starts with action a in observation o is
 //   {o, a, reward = r_1 + gamma d_1 (r_2 + gamma d_2 (... r_m)),

@@ -7,17 +7,19 @@
 namespace weft {
 namespace {
 
-// A short run of each algorithm on four rows of a probe.
-std::string ShortRun(const std::string& algorithm) {
+// A short run of each algorithm on four rows of a probe, or for NAME_agents on four environments of
+// two agents, which have different numbers of actions.
+std::string ShortRun(const std::string& name) {
+  const std::string algorithm = name.substr(0, name.find('_'));
+  const bool agents = algorithm != name;
   const std::string continuous = algorithm == "sac" ? ", arguments: {continuous: true}" : "";
   std::string yaml =
-      "algorithm: " + algorithm +
-      "\nseed: 3\ntotal_steps: 800\nthreads: 1\n"
-      "environment: {id: Probe-Policy-v0, rows: 4" +
-      continuous +
+      "algorithm: " + algorithm + "\nseed: 3\ntotal_steps: 800\nthreads: 1\nenvironment: {id: " +
+      (agents ? "simple_speaker_listener_v4" : "Probe-Policy-v0") + ", rows: 4" + continuous +
       "}\n"
       "checkpoint: {every: 100, min_seconds: 0}\nevaluation: {every: 400, episodes: 4}\n"
       "network: {hidden: [16, 16]}\n";
+  if (agents && algorithm == "ppo") yaml += "critic: state\n";
   if (algorithm == "ppo") return yaml + "rollout_steps: 8\nminibatch: 16\nepochs: 2\n";
   return yaml +
          "train_every: 8\nreplay: {capacity: 300, batch_size: 16, min_size: 40, updates_per_step: "
@@ -86,6 +88,8 @@ TEST_P(AlgorithmConformance, SeedsDiffer) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Registry, AlgorithmConformance, testing::ValuesIn(Algorithms().Names()),
+                         [](const auto& name) { return name.param; });
+INSTANTIATE_TEST_SUITE_P(Several, AlgorithmConformance, testing::Values("ppo_agents", "dqn_agents"),
                          [](const auto& name) { return name.param; });
 
 }  // namespace

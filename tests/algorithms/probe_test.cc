@@ -48,6 +48,23 @@ TEST(PpoProbe, RewardIsCarriedBackThroughTime) {
   EXPECT_NEAR(values[1], 1, 0.1);
 }
 
+// Agents act at random for -80 and stay with the nearest landmark for -24, the team's return.
+TEST(PpoProbe, SeveralAgentsLearnToSpread) {
+  const std::string yaml =
+      "algorithm: ppo\nseed: 1\ntotal_steps: 400000\nthreads: 1\n"
+      "environment: {id: simple_spread_v3, rows: 32}\nrollout_steps: 50\nminibatch: 1200\n"
+      "epochs: 8\ngamma: 0.95\nlearning_rate: 1e-3\nentropy_coefficient: 0.01\n"
+      "evaluation: {every: 1000000000}\n";
+  for (const char* critic : {"observation", "state"}) {
+    const auto algorithm = AlgorithmFrom(yaml, {std::string("critic=") + critic});
+    const Evaluation result = EvaluateRun(*algorithm, RunAlgorithm(*algorithm));
+    EXPECT_GT(result.mean, -55) << critic;
+    ASSERT_EQ(result.agent_means.size(), 3u);
+    EXPECT_NEAR(result.agent_means[0] + result.agent_means[1] + result.agent_means[2], result.mean,
+                1e-9);
+  }
+}
+
 double ReturnOf(const std::string& yaml, const std::vector<std::string>& overrides = {}) {
   const auto algorithm = AlgorithmFrom(yaml, overrides);
   return EvaluateRun(*algorithm, RunAlgorithm(*algorithm)).mean;

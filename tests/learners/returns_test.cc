@@ -1,6 +1,7 @@
 #include "learners/returns.h"
 
 #include <cmath>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <vector>
 
@@ -56,6 +57,23 @@ TEST(Gae, RewardAndValueOfTheDummyTransitionDoNotMatter) {
     EXPECT_EQ(before.advantage.data<float>()[i], after.advantage.data<float>()[i]);
     EXPECT_EQ(before.returns.data<float>()[i], after.returns.data<float>()[i]);
   }
+}
+
+// Row 0 belongs to an agent that leaves at step 1 while the agent of row 1 goes on to step 3.
+TEST(Gae, StepsOfAnAgentThatHasLeftAreDummies) {
+  constexpr auto kFirst = static_cast<uint8_t>(StepType::kFirst);
+  constexpr auto kMid = static_cast<uint8_t>(StepType::kMid);
+  constexpr auto kLast = static_cast<uint8_t>(StepType::kLast);
+  const RolloutSteps steps{
+      .value = Tensor::From<float>({5, 2}, {4, 4, 50, 0, 60, 0, 70, 0, 8, 8}),
+      .reward = Tensor::From<float>({4, 2}, {1, 1, 0, 1, 0, 1, 0, 0}),
+      .discount = Tensor::From<float>({4, 2}, {0, 1, 1, 1, 1, 0, 1, 1}),
+      .type = Tensor::From<uint8_t>(
+          {5, 2}, {kFirst, kFirst, kLast, kMid, kLast, kMid, kLast, kLast, kFirst, kFirst})};
+  const Advantages advantages = GeneralisedAdvantages(steps, 1, 1);
+  EXPECT_THAT(advantages.valid.data<float>(), testing::ElementsAre(1, 1, 0, 1, 0, 1, 0, 0));
+  EXPECT_THAT(advantages.advantage.data<float>(),
+              testing::ElementsAre(1 - 4, 3 - 4, 0, 2, 0, 1, 0, 0));
 }
 
 RolloutSteps RandomRollout(int64_t time, int64_t rows, uint64_t seed) {

@@ -172,6 +172,20 @@ TEST(TrajectoryWriter, TruncationBootstrapsFromTheFinalObservationAndTermination
   ExpectRow(made, 3, {0, 21, 22, 4, 1, 2.0, 0.0});
 }
 
+TEST(TrajectoryWriter, AnAgentThatIsNotThereMakesNoTransition) {
+  const std::vector<PlainStep> row = {
+      {0, 0, 0, 0, 1, kLast}, {10, 0, 0, 0, 1, kFirst}, {11, 1, 0, 1, 0, kLast},
+      {0, 9, 0, 0, 1, kLast}, {0, 9, 0, 0, 1, kLast},   {20, 9, 1, 0, 1, kFirst},
+      {21, 3, 1, 1, 1, kMid},
+  };
+  TrajectoryWriter writer(Options(1, 1, 0.5));
+  const TensorMap made = writer.Append(Chunk({row}, 0, 7));
+  ASSERT_EQ(made.At("reward").elements(), 2);
+  ExpectRow(made, 0, {0, 10, 11, 1, 0, 1.0, 0.0});
+  ExpectRow(made, 1, {0, 20, 21, 3, 1, 1.0, 0.5});
+  EXPECT_EQ(writer.steps(), 2);
+}
+
 TEST(TrajectoryWriter, AnEpisodeThatIsCutOffIsClosedAsTruncated) {
   const std::vector<PlainStep> row = {{10, 0, 0, 0, 1, kFirst},
                                       {11, 1, 0, 1, 1, kMid},
