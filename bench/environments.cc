@@ -46,8 +46,8 @@ Script MakeScript(const EnvironmentEntry& entry, int64_t rows, int64_t steps) {
   const bool masked = step.observation.Has("action_mask");
   if (masked) batch->Reset(step);
   for (int64_t t = 0; t < steps; ++t) {
-    Tensor& action =
-        script.actions.emplace_back(Tensor::Zeros(space.shape().Prepend(rows), space.dtype()));
+    Tensor& action = script.actions.emplace_back(
+        Tensor::Zeros(space.shape().Prepend(batch->rows()), space.dtype()));
     SampleActions(space, step, rngs, action);
     if (masked) batch->Step(action, step);  // what is legal depends on what came before
   }

@@ -11,9 +11,11 @@ namespace weft {
 struct EnvironmentFigure {
   std::string id;
   int threads = 1;
-  int64_t rows = 0;
-  double steps_per_second = 0;  // median of five samples, undisturbed (see the source)
-  double spread = 0;            // (largest - smallest) / median of them
+  int64_t rows = 0;  // environments
+  // Of an environment, all its agents together: median of five samples, undisturbed (see the
+  // source).
+  double steps_per_second = 0;
+  double spread = 0;  // (largest - smallest) / median of them
   // The bare loop, sampled in turn with the batch: mj_step with the same states and controls for
   // MuJoCo tasks, plain arithmetic without rows, checks and time steps for CartPole-v1; 0 where
   // there is none.

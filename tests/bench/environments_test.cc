@@ -25,6 +25,11 @@ TEST(BenchEnvironments, PlaysMujocoOnTwoThreads) {
   EXPECT_GT(figures.at(0).ratio, 0);
 }
 
+TEST(BenchEnvironments, GivesSeveralAgentsLegalActions) {
+  const auto figures = BenchEnvironments({"simple_speaker_listener_v4"}, 1);
+  EXPECT_GT(figures.at(0).steps_per_second, 1e4);
+}
+
 TEST(BenchEnvironments, RefusesAnUnknownEnvironment) {
   EXPECT_THROW(BenchEnvironments({"CartPole-v9"}, 1), Error);
 }
