@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "actors/episode_statistics.h"
+#include "actors/film.h"
 #include "environments/batch_environment.h"
+#include "environments/rollout_leaves.h"
 
 namespace weft {
 
@@ -64,15 +67,25 @@ PortList Evaluator::Ports() {
 }
 
 Evaluator::Evaluator(const Replica& replica, const EnvironmentConfig& environment,
-                     const AgentFactory& make_agent, const EvaluationOptions& options)
+                     AgentFactory make_agent, const EvaluationOptions& options,
+                     std::string run_folder)
     : environment_(environment),
+      make_agent_(std::move(make_agent)),
       options_(options),
+      run_folder_(std::move(run_folder)),
       pool_(replica.context.pool),
       spec_(environment.Spec()),
-      agent_(make_agent(std::min(options.rows, options.episodes) * spec_.agent_count())) {}
+      agent_(make_agent_(std::min(options.rows, options.episodes) * spec_.agent_count())) {}
 
 void Evaluator::Step(weft::Ports& ports) {
-  const Message message = ports.Read(kSnapshot);
+  Message message = ports.Read(kSnapshot);
+  const int wanted = TakeWanted(message.body);
+  if ((wanted & kWantsVideo) != 0) {
+    const auto agent = make_agent_(1);
+    agent->Load(message.body);
+    RecordVideo(environment_, *agent, options_.seed, VideoPath(run_folder_, message.version));
+  }
+  if ((wanted & kWantsEvaluation) == 0) return;
   agent_->Load(message.body);
   const Evaluation result = Evaluate(environment_, *agent_, options_, pool_);
   ports.Log("evaluation_steps", static_cast<double>(message.version));

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "actors/agent.h"
@@ -38,24 +39,27 @@ struct Evaluation {
 Evaluation Evaluate(const EnvironmentConfig& environment, Agent& agent,
                     const EvaluationOptions& options, ThreadPool* pool);
 
-// input `snapshot`: a policy to evaluate, version = steps of the run; output `result` (optional):
-// leaves mean, std, n. Logs evaluation_return, evaluation_return_std, evaluation_length,
-// evaluation_steps, and of several agents evaluation_return.NAME.
+// input `snapshot`: a policy to evaluate or to film, as it says itself (rollout_leaves.h), version =
+// steps of the run; output `result` (optional), of an evaluation: leaves mean, std, n. Logs
+// evaluation_return, evaluation_return_std, evaluation_length, evaluation_steps, and of several
+// agents evaluation_return.NAME. Videos become run_folder/videos/STEPS.gif.
 class Evaluator final : public Fragment {
  public:
   enum Input { kSnapshot };
   enum Output { kResult };
   static PortList Ports();
 
-  Evaluator(const Replica& replica, const EnvironmentConfig& environment,
-            const AgentFactory& make_agent, const EvaluationOptions& options);
+  Evaluator(const Replica& replica, const EnvironmentConfig& environment, AgentFactory make_agent,
+            const EvaluationOptions& options, std::string run_folder);
 
   PortSet Needs() const override { return {kSnapshot}; }
   void Step(weft::Ports& ports) override;
 
  private:
   const EnvironmentConfig& environment_;
+  const AgentFactory make_agent_;
   const EvaluationOptions options_;
+  const std::string run_folder_;
   ThreadPool* pool_;
   const EnvironmentSpec spec_;
   std::unique_ptr<Agent> agent_;

@@ -2,11 +2,24 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <memory>
 
 #include "base/check.h"
+#include "base/file.h"
+#include "base/log.h"
 #include "environments/drawing/canvas.h"
+#include "environments/drawing/gif_file.h"
 
 namespace weft {
+namespace {
+
+// Of the videos of a run.
+constexpr int64_t kVideoSide = 320;  // pixels of the longer side
+constexpr int64_t kVideoFrames = 150;
+constexpr double kVideoFramesPerSecond = 15;
+
+}  // namespace
 
 FilmResult RunFilm(BatchEnvironment& batch, const FilmOptions& options,
                    const std::function<Tensor(const TimeStep&)>& choose,
@@ -81,6 +94,63 @@ void RenderRow(const BatchEnvironment& batch, const std::string& camera, Picture
   }
   Canvas canvas(picture, camera);
   environment->Render(canvas);
+}
+
+namespace {
+
+PictureSize SizeOfVideo(const EnvironmentSpec& spec) {
+  const PictureSize usual = SizeOfPicture(spec, {});
+  return usual.width >= usual.height
+             ? SizeOfPicture(spec, {.width = std::min(usual.width, kVideoSide)})
+             : SizeOfPicture(spec, {.height = std::min(usual.height, kVideoSide)});
+}
+
+std::unique_ptr<BatchEnvironment> VideoBatch(const EnvironmentConfig& environment, uint64_t seed) {
+  return MakeBatchEnvironment(environment, {.seed = seed, .purpose = Purpose::kEvaluation});
+}
+
+}  // namespace
+
+std::string VideoPath(const std::string& run_folder, int64_t steps) {
+  return run_folder + "/videos/" + std::to_string(steps) + ".gif";
+}
+
+void RecordVideo(const EnvironmentConfig& environment, Agent& agent, uint64_t seed,
+                 const std::string& path) {
+  const auto batch = VideoBatch(environment, seed);
+  const FrameRate rate(batch->spec().appearance.frames_per_second, kVideoFramesPerSecond);
+  const PictureSize size = SizeOfVideo(batch->spec());
+  Picture picture(size.width, size.height);
+  GifEncoder encoder(rate.frames_per_second);
+  Rng rng(seed, Purpose::kEvaluationAction, 0);
+  const auto choose = [&](const TimeStep& step) {
+    TensorMap chosen;
+    const TensorMap leaves = step.Leaves();
+    agent.Act({.step = leaves, .explore = false, .rngs = {&rng, 1}}, chosen);
+    return chosen.At("action");
+  };
+  const auto show = [&](const FilmStep& step) {
+    if (!rate.Takes(step)) return;
+    RenderRow(*batch, "", picture);
+    encoder.Add(picture);
+  };
+  RunFilm(*batch, {.steps = kVideoFrames * rate.every}, choose, show);
+  try {
+    MakeDirectories(std::filesystem::path(path).parent_path());
+    WriteFileAtomic(path, encoder.Finish());
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kIo) throw;
+    LogWarn(std::string("no video: ") + error.what() + "; the run goes on");
+  }
+}
+
+void CheckVideo(const EnvironmentConfig& environment) {
+  const auto batch = VideoBatch(environment, 0);
+  const PictureSize size = SizeOfVideo(batch->spec());
+  Picture picture(size.width, size.height);
+  TimeStep step = batch->MakeTimeStep();
+  batch->Reset(step);
+  RenderRow(*batch, "", picture);
 }
 
 }  // namespace weft

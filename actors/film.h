@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "actors/agent.h"
 #include "environments/batch_environment.h"
 #include "environments/drawing/picture.h"
+#include "environments/environment_config.h"
 
 namespace weft {
 
@@ -51,6 +53,15 @@ struct PictureSize {
   int64_t width = 0, height = 0;
 };
 PictureSize SizeOfPicture(const EnvironmentSpec& spec, const PictureSize& wanted);
+
+// The file of a video in the folder of a run.
+std::string VideoPath(const std::string& run_folder, int64_t steps);
+// One episode of the policy's mode, or as much as fits into a small GIF, at path, whose folder is
+// made. Throws as SizeOfPicture and RenderRow do; a GIF that cannot be written is warned of.
+void RecordVideo(const EnvironmentConfig& environment, Agent& agent, uint64_t seed,
+                 const std::string& path);
+// Throws what RecordVideo would: a video is tried before hours of training.
+void CheckVideo(const EnvironmentConfig& environment);
 
 // Renders row 0. Throws Error(kConfig) where the batch has no environment to look at.
 void RenderRow(const BatchEnvironment& batch, const std::string& camera, Picture& picture);

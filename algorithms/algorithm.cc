@@ -44,6 +44,9 @@ void Algorithm::Fields(FieldVisitor& v) {
   v.Section("environment", environment, "what is acted in");
   v.Section("evaluation", evaluation, "periodic evaluation with deterministic actions");
   v.Section("checkpoint", checkpoint, "when the run is saved");
+  v.Field("video_every", video_every,
+          "steps between videos of the policy, videos/STEP.gif in the run's folder; 0: none",
+          Range::AtLeast(0));
 }
 
 void Algorithm::Check() const {
@@ -84,6 +87,7 @@ AgentFactory Algorithm::Agents() const {
 LearnerOptions Algorithm::LearnerSettings() const {
   return {.total_steps = total_steps,
           .evaluation_every = EvaluationEvery(),
+          .video_every = video_every,
           .checkpoint_every = CheckpointEvery(),
           .checkpoint_min_seconds = checkpoint.min_seconds,
           .stop_at_return = stop_at_return,
@@ -95,7 +99,7 @@ void Algorithm::AddEvaluator(FragmentGraph& graph) const {
       .episodes = evaluation.episodes, .rows = evaluation.rows, .seed = seed, .explore = false};
   graph.Add("evaluator", 1,
             {.ports = Evaluator::Ports(), .make = [this, options](const Replica& replica) {
-               return std::make_unique<Evaluator>(replica, environment, Agents(), options);
+               return std::make_unique<Evaluator>(replica, environment, Agents(), options, folder);
              }});
   graph.Connect("learner.snapshot", "evaluator.snapshot", Broadcast());
   if (StopsAtReturn()) graph.Connect("evaluator.result", "learner.evaluation", Broadcast());

@@ -54,6 +54,9 @@ class Algorithm : public Config {
   EnvironmentConfig environment;
   EvaluationConfig evaluation;
   CheckpointConfig checkpoint;
+  int64_t video_every = 0;
+  // The folder of the run, which no config names: "" until there is one.
+  std::string folder;
 
   void Fields(FieldVisitor& v) override;
   void Check() const override;

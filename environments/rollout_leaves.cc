@@ -25,4 +25,17 @@ RecurrentState TakeState(const std::string& name, const TensorMap& leaves) {
   return {hidden ? *hidden : Tensor(), cell ? *cell : Tensor()};
 }
 
+void AddWanted(int wanted, TensorMap& snapshot) {
+  if (wanted != kWantsEvaluation)
+    snapshot.Set("wanted", Tensor::Scalar(static_cast<double>(wanted), DType::kInt64));
+}
+
+int TakeWanted(TensorMap& snapshot) {
+  const Tensor* leaf = snapshot.Find("wanted");
+  if (leaf == nullptr) return kWantsEvaluation;
+  const auto wanted = static_cast<int>(leaf->Item());
+  snapshot.Erase("wanted");
+  return wanted;
+}
+
 }  // namespace weft

@@ -1,5 +1,5 @@
-// Small things that both sides of a rollout agree on: which steps begin an episode, and how
-// recurrent states travel as leaves.
+// Small things that both sides of a rollout agree on: which steps begin an episode, how recurrent
+// states travel as leaves, and what a snapshot is for.
 #pragma once
 
 #include <string>
@@ -16,5 +16,11 @@ Tensor FirstSteps(const Tensor& type);
 // back undefined.
 void AddState(const std::string& name, const RecurrentState& state, TensorMap& leaves);
 RecurrentState TakeState(const std::string& name, const TensorMap& leaves);
+
+// What a learner wants of a snapshot: bits that travel with it as leaf `wanted`. One without that
+// leaf is to be evaluated.
+enum Wanted : int { kWantsEvaluation = 1, kWantsVideo = 2 };
+void AddWanted(int wanted, TensorMap& snapshot);
+int TakeWanted(TensorMap& snapshot);  // and the leaf is gone
 
 }  // namespace weft

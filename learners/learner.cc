@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/check.h"
+#include "environments/rollout_leaves.h"
 #include "nn/safetensors.h"
 
 namespace weft {
@@ -36,16 +38,10 @@ void Learner::Step(weft::Ports& ports) {
   }
   const Learned learned = Learn(ports.Read(kData), ports);
   if (!learned.publish) return;
+  const int64_t before = env_steps_;
   env_steps_ = learned.env_steps;
   Publish(ports);
-  if (env_steps_ >= next_evaluation_) {
-    next_evaluation_ += ((env_steps_ - next_evaluation_) / options_.evaluation_every + 1) *
-                        options_.evaluation_every;
-    if (ports.Connected(kSnapshot)) {
-      ports.Write(kSnapshot, {.body = Snapshot(), .version = env_steps_});
-      awaits_evaluation_ = std::isfinite(options_.stop_at_return);
-    }
-  }
+  WriteSnapshot(before, ports);
   if (env_steps_ >= next_checkpoint_) {
     const auto now = std::chrono::steady_clock::now();
     if (now - last_checkpoint_ >= std::chrono::duration<double>(options_.checkpoint_min_seconds)) {
@@ -56,6 +52,22 @@ void Learner::Step(weft::Ports& ports) {
   }
   ports.Log("steps", static_cast<double>(env_steps_));
   if (finished()) ports.Stop("all steps done");
+}
+
+void Learner::WriteSnapshot(int64_t before, weft::Ports& ports) {
+  int wanted = 0;
+  if (env_steps_ >= next_evaluation_) {
+    next_evaluation_ += ((env_steps_ - next_evaluation_) / options_.evaluation_every + 1) *
+                        options_.evaluation_every;
+    wanted |= kWantsEvaluation;
+  }
+  if (const int64_t every = options_.video_every; every > 0 && env_steps_ / every > before / every)
+    wanted |= kWantsVideo;
+  if (wanted == 0 || !ports.Connected(kSnapshot)) return;
+  TensorMap snapshot = Snapshot();
+  AddWanted(wanted, snapshot);
+  ports.Write(kSnapshot, {.body = std::move(snapshot), .version = env_steps_});
+  awaits_evaluation_ = (wanted & kWantsEvaluation) != 0 && std::isfinite(options_.stop_at_return);
 }
 
 void Learner::Publish(weft::Ports& ports) {

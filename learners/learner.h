@@ -1,6 +1,6 @@
-// What every learner fragment shares: taking data, publishing snapshots, asking for evaluations and
-// checkpoints, stopping, and one optimiser step with its guards. A learner of an algorithm says how
-// it learns from one message of data.
+// What every learner fragment shares: taking data, publishing snapshots, asking for evaluations,
+// videos and checkpoints, stopping, and one optimiser step with its guards. A learner of an
+// algorithm says how it learns from one message of data.
 //
 //   rollout | batch ==> learner ==parameters==> actors
 //                          |=====snapshot=====> evaluator ==result==> learner (only with
@@ -23,6 +23,7 @@ namespace weft {
 struct LearnerOptions {
   int64_t total_steps = 0;
   int64_t evaluation_every = 0;  // environment steps
+  int64_t video_every = 0;       // environment steps; 0: none
   int64_t checkpoint_every = 0;  // environment steps
   double checkpoint_min_seconds = 0;
   double stop_at_return = std::numeric_limits<double>::infinity();
@@ -76,6 +77,8 @@ class Learner : public Fragment {
 
  private:
   void Publish(weft::Ports& ports);
+  // Hands a snapshot to the evaluator when one is due after the steps since `before`.
+  void WriteSnapshot(int64_t before, weft::Ports& ports);
 
   const LearnerOptions options_;
   int64_t version_ = 0;  // of the published parameters

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "actors/film.h"
 #include "algorithms/algorithm.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -66,6 +67,17 @@ void CheckAgent(const Algorithm& algorithm) {
     agent->Load(ReadSafetensors(algorithm.init_from));
   } catch (const Error& error) {
     throw Error(ErrorCode::kConfig, "init_from: " + algorithm.init_from + ": " + error.message());
+  }
+}
+
+// Throws when the environment cannot be filmed here.
+void CheckVideos(const Algorithm& algorithm) {
+  if (algorithm.video_every == 0) return;
+  try {
+    CheckVideo(algorithm.environment);
+  } catch (Error& error) {
+    error.AddContext("video_every: " + std::to_string(algorithm.video_every));
+    throw;
   }
 }
 
@@ -161,6 +173,12 @@ int Finish(const Algorithm& algorithm, const RunDirectory& directory, const Outc
   const std::string hash = Hex(Hash(policy));
   const bool stopped_early = outcome.result.interrupted;
 
+  if (!stopped_early && algorithm.video_every > 0) {  // of the end, whatever the steps
+    const auto agent = algorithm.MakeAgent(1);
+    agent->Load(policy);
+    RecordVideo(algorithm.environment, *agent, algorithm.seed,
+                VideoPath(algorithm.folder, last.steps));
+  }
   Evaluation evaluation;
   if (!stopped_early && algorithm.evaluation.final_episodes > 0) {
     ThreadPool pool(algorithm.ThreadBudget());
@@ -212,12 +230,14 @@ int Train(const TrainOptions& options) {
     algorithm->Build(graph);
     graph.Validate();
     CheckAgent(*algorithm);
+    CheckVideos(*algorithm);
   }
   const auto directory =
       RunDirectory::Create(algorithm->run,
                            fmt::format("{}-{}-{}", algorithm->algorithm,
                                        algorithm->environment.FileName(), algorithm->seed),
                            ToYaml(*algorithm));
+  algorithm->folder = directory.path();
   CatchSignals();
   return Finish(*algorithm, directory, RunGraph(*algorithm, directory, nullptr), options.json);
 }
@@ -230,6 +250,8 @@ int Resume(const ResumeOptions& options) {
     LogInfo("resumed with " + assignment);
   }
   const auto algorithm = LoadAlgorithm(source);
+  algorithm->folder = directory.path();
+  CheckVideos(*algorithm);
   if (!options.overrides.empty()) WriteFileAtomic(directory.config_path(), ToYaml(*algorithm));
   std::vector<std::string> warnings;
   const auto checkpoint = directory.Newest(warnings);
@@ -249,6 +271,7 @@ int Resume(const ResumeOptions& options) {
 int Worker(const std::string& config, int process, const std::string& address) {
   signal(SIGINT, SIG_IGN);  // a terminal's Ctrl-C reaches the whole group; the main process decides
   const auto algorithm = LoadAlgorithm(ConfigSource::File(config));
+  algorithm->folder = std::filesystem::path(config).parent_path();
   FragmentGraph graph;
   algorithm->Build(graph);
   graph.Validate();
