@@ -3,11 +3,13 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "environments/minigrid/grid_drawing.h"
 
 namespace weft {
 namespace {
 
 constexpr int64_t kAcross[] = {1, 0, -1, 0}, kDown[] = {0, 1, 0, -1};  // of the directions
+constexpr int64_t kTile = 32;                                          // pixels of a cell's side
 constexpr size_t kHeader = 7;          // numbers of a state before the cells
 constexpr int kMostTries = 1'000'000;  // to find an empty cell
 
@@ -87,7 +89,8 @@ GridWorld::GridWorld(const GridWorldArguments& arguments, int64_t width, int64_t
             .high = {255}},
            {.name = "direction", .shape = {}, .dtype = DType::kInt64, .low = {0}, .high = {3}}},
       .action = Discrete{.n = kActions},
-      .time_limit = max_steps_};
+      .time_limit = max_steps_,
+      .appearance = {.width = kTile * width, .height = kTile * height, .frames_per_second = 10}};
 }
 
 void GridWorld::Reset(Rng& rng, StepRow out) {
@@ -185,14 +188,10 @@ void GridWorld::SetState(std::span<const double> state) {
 
 void GridWorld::Observe(ObservationRow out) {
   auto* image = out.Leaf<uint8_t>(0);
-  const int64_t forward_x = kAcross[direction_], forward_y = kDown[direction_];
-  const int64_t right_x = -forward_y, right_y = forward_x;
   for (int64_t i = 0; i < view_; ++i) {
     for (int64_t j = 0; j < view_; ++j) {
-      const int64_t forward = view_ - 1 - j, right = i - view_ / 2;
-      Encode(At(x_ + forward * forward_x + right * right_x,
-                y_ + forward * forward_y + right * right_y),
-             image + (i * view_ + j) * 3);
+      const Position cell = InView(i, j);
+      Encode(At(cell.x, cell.y), image + (i * view_ + j) * 3);
     }
   }
   if (!rules_.see_through_walls) HideUnseen(image);
@@ -230,6 +229,45 @@ GridCell GridWorld::At(int64_t x, int64_t y) const {
 GridCell GridWorld::InFront() const {
   const Position ahead = Ahead();
   return At(ahead.x, ahead.y);
+}
+
+GridWorld::Position GridWorld::InView(int64_t i, int64_t j) const {
+  const int64_t forward_x = kAcross[direction_], forward_y = kDown[direction_];
+  const int64_t right_x = -forward_y, right_y = forward_x;
+  const int64_t forward = view_ - 1 - j, right = i - view_ / 2;
+  return {x_ + forward * forward_x + right * right_x, y_ + forward * forward_y + right * right_y};
+}
+
+void GridWorld::Render(Canvas& canvas) const {
+  canvas.Open(0, static_cast<double>(width_), 0, static_cast<double>(height_), kBlack);
+  const auto corner = [&](int64_t x, int64_t y) {
+    return Point{static_cast<double>(x), static_cast<double>(height_ - 1 - y)};
+  };
+  for (int64_t x = 0; x < width_; ++x) {
+    for (int64_t y = 0; y < height_; ++y) DrawGridCell(At(x, y), corner(x, y), canvas);
+  }
+  DrawGridAgent(direction_, corner(x_, y_), canvas);
+  for (int64_t i = 0; i < view_; ++i) {
+    for (int64_t j = 0; j < view_; ++j) {
+      const Position cell = InView(i, j);
+      if (cell.x < 0 || cell.x >= width_ || cell.y < 0 || cell.y >= height_) continue;
+      const bool seen = visible_[static_cast<size_t>(i * view_ + j)] != 0;
+      if (!seen && !rules_.see_through_walls) continue;
+      const Point at = corner(cell.x, cell.y);
+      canvas.Rectangle(at.x, at.x + 1, at.y, at.y + 1, {255, 255, 255, 0.3});
+    }
+  }
+}
+
+std::string GridWorld::Text() const {
+  std::string text;
+  for (int64_t y = 0; y < height_; ++y) {
+    for (int64_t x = 0; x < width_; ++x)
+      text += x == x_ && y == y_ ? GridAgentText(direction_) : GridCellText(At(x, y));
+    text += '\n';
+  }
+  if (carried_.object != GridObject::kEmpty) text += "carries " + GridCellText(carried_) + '\n';
+  return text;
 }
 
 GridWorld::Position GridWorld::Ahead() const {

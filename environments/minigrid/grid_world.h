@@ -80,6 +80,9 @@ class GridWorld : public Environment {
   void GetState(std::vector<double>& state) const final;
   void SetState(std::span<const double> state) final;
   void Observe(ObservationRow out) final;
+  // What the agent saw last is lit.
+  void Render(Canvas& canvas) const final;
+  std::string Text() const final;
 
  protected:
   struct Rectangle {
@@ -135,7 +138,8 @@ class GridWorld : public Environment {
     int64_t x, y;
   };
 
-  Position Ahead() const;  // in front of the agent
+  Position Ahead() const;                       // in front of the agent
+  Position InView(int64_t i, int64_t j) const;  // of the view's column i and row j
   Position EmptyPosition(const Rectangle& area, Rng& rng);
   void HideUnseen(uint8_t* image);
 

@@ -2,6 +2,7 @@
 // (Sutton and Barto 2018, example 5.1), as Gymnasium 1.4's toy_text/blackjack.py. The dealer hits
 // below 17; a soft 17 counts as 17.
 #include <algorithm>
+#include <string>
 
 #include "environments/register_environment.h"
 
@@ -115,6 +116,12 @@ class Blackjack final : public Environment {
     *out.Leaf<int64_t>(0) = player_.sum();
     *out.Leaf<int64_t>(1) = dealer_card_;
     *out.Leaf<int64_t>(2) = player_.usable_ace() ? 1 : 0;
+  }
+  std::string Text() const override {
+    const std::string dealer = dealer_.cards > 2 ? "has " + std::to_string(dealer_.sum())
+                                                 : "shows " + std::to_string(dealer_card_);
+    return "player " + std::to_string(player_.sum()) +
+           (player_.usable_ace() ? " with a usable ace" : "") + ", dealer " + dealer;
   }
 
  private:

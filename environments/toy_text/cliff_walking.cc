@@ -3,7 +3,9 @@
 // toy_text/cliffwalking.py. A step costs 1; a fall costs 100 and leads back to the start, and the
 // episode goes on. There is no time limit.
 #include <algorithm>
+#include <string>
 
+#include "environments/drawing/canvas.h"
 #include "environments/register_environment.h"
 #include "environments/toy_text/tabular_environment.h"
 
@@ -28,8 +30,12 @@ class CliffWalking final : public TabularEnvironment {
   };
 
   explicit CliffWalking(const Arguments& arguments)
-      : TabularEnvironment({.id = arguments.id, .observation = {}, .action = Discrete{.n = 4}},
-                           kRows * kColumns, {kStart}),
+      : TabularEnvironment(
+            {.id = arguments.id,
+             .observation = {},
+             .action = Discrete{.n = 4},
+             .appearance = {.width = 50 * kColumns, .height = 50 * kRows, .frames_per_second = 4}},
+            kRows * kColumns, {kStart}),
         slippery_(arguments.is_slippery) {}
 
   // Actions 0 up, 1 right, 2 down, 3 left; the state is row * 12 + column.
@@ -41,6 +47,32 @@ class CliffWalking final : public TabularEnvironment {
       outcomes.Add(Move(state, action, 1));
     }
     return outcomes;
+  }
+  void Render(Canvas& canvas) const override {
+    canvas.Open(0, kColumns, 0, kRows, {120, 170, 90});
+    const auto corner = [](int64_t state) {
+      return Point{static_cast<double>(state % kColumns),
+                   static_cast<double>(kRows - 1 - state / kColumns)};
+    };
+    const Point start = corner(kStart), goal = corner(kGoal), agent = corner(state_);
+    canvas.Rectangle(start.x + 1, goal.x, 0, 1, {90, 60, 40});
+    canvas.Rectangle(goal.x, goal.x + 1, 0, 1, {0, 200, 0});
+    for (int64_t line = 1; line < kColumns; ++line) {
+      const auto at = static_cast<double>(line);
+      canvas.Line({at, 0}, {at, kRows}, 0.03, kBlack);
+      if (line < kRows) canvas.Line({0, at}, {kColumns, at}, 0.03, kBlack);
+    }
+    canvas.Circle({agent.x + 0.5, agent.y + 0.5}, 0.3, {220, 40, 40});
+  }
+  // o the agent, C the cliff, T the goal.
+  std::string Text() const override {
+    std::string text;
+    for (int64_t state = 0; state < kRows * kColumns; ++state) {
+      const bool cliff = state > kStart && state < kGoal;
+      text += state == state_ ? 'o' : cliff ? 'C' : state == kGoal ? 'T' : 'x';
+      text += state % kColumns == kColumns - 1 ? '\n' : ' ';
+    }
+    return text;
   }
 
  private:

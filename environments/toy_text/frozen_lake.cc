@@ -5,6 +5,7 @@
 #include <array>
 #include <string>
 
+#include "environments/drawing/canvas.h"
 #include "environments/register_environment.h"
 #include "environments/toy_text/tabular_environment.h"
 
@@ -87,6 +88,34 @@ class FrozenLake final : public TabularEnvironment {
     }
     return outcomes;
   }
+  void Render(Canvas& canvas) const override {
+    canvas.Open(0, static_cast<double>(columns_), 0, static_cast<double>(rows_), {220, 235, 250});
+    const auto corner = [&](int64_t state) {
+      return Point{static_cast<double>(state % columns_),
+                   static_cast<double>(rows_ - 1 - state / columns_)};
+    };
+    for (int64_t state = 0; state < rows_ * columns_; ++state) {
+      const Point at = corner(state);
+      const char tile = tiles_[static_cast<size_t>(state)];
+      if (tile == 'G') canvas.Rectangle(at.x, at.x + 1, at.y, at.y + 1, {0, 200, 0});
+      if (tile == 'S') canvas.Rectangle(at.x, at.x + 1, at.y, at.y + 1, {245, 225, 160});
+      if (tile == 'H') canvas.Circle({at.x + 0.5, at.y + 0.5}, 0.42, {30, 60, 120});
+      canvas.Line(at, {at.x + 1, at.y}, 0.03, {150, 170, 190});
+      canvas.Line(at, {at.x, at.y + 1}, 0.03, {150, 170, 190});
+    }
+    const Point agent = corner(state_);
+    canvas.Circle({agent.x + 0.5, agent.y + 0.5}, 0.28, {220, 40, 40});
+  }
+  // The map, with the agent's cell in brackets.
+  std::string Text() const override {
+    std::string text;
+    for (int64_t state = 0; state < rows_ * columns_; ++state) {
+      const std::string tile(1, tiles_[static_cast<size_t>(state)]);
+      text += state == state_ ? "[" + tile + "]" : " " + tile + " ";
+      if (state % columns_ == columns_ - 1) text += '\n';
+    }
+    return text;
+  }
 
  private:
   FrozenLake(const Arguments& arguments, const std::vector<std::string>& map)
@@ -94,7 +123,10 @@ class FrozenLake final : public TabularEnvironment {
                             .observation = {},
                             .action = Discrete{.n = 4},
                             .time_limit = arguments.time_limit,
-                            .reward_threshold = arguments.reward_threshold},
+                            .reward_threshold = arguments.reward_threshold,
+                            .appearance = {.width = 64 * static_cast<int64_t>(map[0].size()),
+                                           .height = 64 * static_cast<int64_t>(map.size()),
+                                           .frames_per_second = 4}},
                            static_cast<int64_t>(map.size() * map[0].size()), Starts(map)),
         rows_(static_cast<int64_t>(map.size())),
         columns_(static_cast<int64_t>(map[0].size())),

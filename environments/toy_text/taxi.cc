@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <string>
 
+#include "environments/drawing/canvas.h"
 #include "environments/register_environment.h"
 #include "environments/toy_text/tabular_environment.h"
 
@@ -95,7 +97,8 @@ class Taxi final : public TabularEnvironment {
                             .observation = Mask(arguments.action_mask),
                             .action = Discrete{.n = 6},
                             .time_limit = 200,
-                            .reward_threshold = 8},
+                            .reward_threshold = 8,
+                            .appearance = {.width = 400, .height = 400, .frames_per_second = 4}},
                            kSize * kSize * 20, Starts()),
         rainy_(arguments.is_rainy),
         masked_(arguments.action_mask),
@@ -164,6 +167,56 @@ class Taxi final : public TabularEnvironment {
       mask[action] = Move(ride.taxi, action).has_value();
     mask[kPickUp] = ride.passenger != kInTaxi && kStands[ride.passenger] == ride.taxi;
     mask[kDropOff] = ride.passenger == kInTaxi && stand;
+  }
+  void Render(Canvas& canvas) const override {
+    constexpr Colour kColours[] = {{230, 60, 60}, {60, 190, 60}, {240, 220, 60}, {60, 90, 230}};
+    const Ride ride = Ride::Of(state_);
+    const auto middle = [](Cell cell) {
+      return Point{static_cast<double>(cell.column) + 0.5,
+                   static_cast<double>(kSize - 1 - cell.row) + 0.5};
+    };
+    const auto square = [&](Point at, double half, const Colour& colour) {
+      canvas.Rectangle(at.x - half, at.x + half, at.y - half, at.y + half, colour);
+    };
+    canvas.Open(-0.1, kSize + 0.1, -0.1, kSize + 0.1, {200, 200, 200});
+    for (size_t stand = 0; stand < std::size(kStands); ++stand)
+      square(middle(kStands[stand]), 0.45, kColours[stand]);
+    square(middle(kStands[ride.destination]), 0.2, kWhite);
+    canvas.Line({0, 0}, {0, kSize}, 0.1, kBlack);
+    canvas.Line({0, 0}, {kSize, 0}, 0.1, kBlack);
+    canvas.Line({0, kSize}, {kSize, kSize}, 0.1, kBlack);
+    for (int64_t row = 0; row < kSize; ++row) {
+      for (int64_t column = 0; column < kSize; ++column) {
+        if (!kWall[static_cast<size_t>(row)][static_cast<size_t>(column)]) continue;
+        const Point at = middle({row, column});
+        canvas.Line({at.x + 0.5, at.y - 0.5}, {at.x + 0.5, at.y + 0.5}, 0.1, kBlack);
+      }
+    }
+    const bool inside = ride.passenger == kInTaxi;
+    square(middle(ride.taxi), 0.35, {255, 160, 0});
+    canvas.Circle(middle(inside ? ride.taxi : kStands[ride.passenger]), 0.15, {120, 40, 140});
+  }
+  // T the taxi, | a wall; the passenger and the destination by the letters of the stands.
+  std::string Text() const override {
+    constexpr char kLetters[] = "RGYB";
+    const Ride ride = Ride::Of(state_);
+    std::string text = "+---------+\n";
+    for (int64_t row = 0; row < kSize; ++row) {
+      text += '|';
+      for (int64_t column = 0; column < kSize; ++column) {
+        const Cell cell{row, column};
+        const auto stand = std::find(std::begin(kStands), std::end(kStands), cell);
+        text += cell == ride.taxi            ? 'T'
+                : stand != std::end(kStands) ? kLetters[stand - std::begin(kStands)]
+                                             : ' ';
+        text += kWall[static_cast<size_t>(row)][static_cast<size_t>(column)] ? '|' : ':';
+      }
+      text += '\n';
+    }
+    text += "+---------+\npassenger ";
+    text +=
+        ride.passenger == kInTaxi ? "in the taxi" : std::string("at ") + kLetters[ride.passenger];
+    return text + ", wants to " + kLetters[ride.destination];
   }
 
  private:

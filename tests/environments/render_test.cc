@@ -142,5 +142,90 @@ TEST(ClassicControl, MountainCarsStandOnTheTrack) {
   }
 }
 
+// ---- Grids and toy text
+
+std::string TextOf(const std::string& id, const std::vector<double>& state) {
+  EnvironmentRow row = Make(id);
+  row.SetState(state);
+  return row.environment().Text();
+}
+
+TEST(MiniGrid, ShowsWallsGoalAgentAndWhatItSees) {
+  EnvironmentRow row = Make("MiniGrid-Empty-5x5-v0");
+  Rng rng(1, Purpose::kTest);
+  row.Reset(rng);  // the agent at (1, 1) looks to the right, the goal is at (3, 3)
+  EXPECT_EQ(row.environment().Text(),
+            "WGWGWGWGWG\n"
+            "WG>>    WG\n"
+            "WG      WG\n"
+            "WG    GGWG\n"
+            "WGWGWGWGWG\n");
+  const Picture picture = Rendered(row.environment(), 5 * 32, 5 * 32);
+  const auto middle = [&](int x, int y) { return ColourAt(picture, 32 * x + 16, 32 * y + 16); };
+  const auto lit = [](Colour colour) {
+    const auto light = [](uint8_t value) {
+      return static_cast<uint8_t>(value + (255 - value) * 0.3 + 0.5);
+    };
+    return Colour{light(colour.red), light(colour.green), light(colour.blue)};
+  };
+  EXPECT_EQ(middle(0, 1), (Colour{100, 100, 100})) << "behind the agent";
+  EXPECT_EQ(middle(1, 1), lit({255, 0, 0}));
+  EXPECT_EQ(middle(2, 1), lit(kBlack));
+  EXPECT_EQ(middle(3, 3), lit({0, 255, 0}));
+  EXPECT_EQ(middle(4, 1), lit({100, 100, 100}));
+}
+
+TEST(MiniGrid, TheAgentTurnsAndCarries) {
+  EnvironmentRow row = Make("MiniGrid-Empty-5x5-v0");
+  Rng rng(1, Purpose::kTest);
+  row.Reset(rng);
+  std::vector<double> state = row.State();
+  state[2] = 1;                              // down
+  state[3] = 5, state[4] = 4, state[5] = 0;  // carries a yellow key
+  const std::string text = TextOf("MiniGrid-Empty-5x5-v0", state);
+  EXPECT_NE(text.find("WGVV    WG\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("carries AY"), std::string::npos) << text;
+  row.SetState(state);
+  const Picture picture = Rendered(row.environment(), 5 * 32, 5 * 32);
+  // The tip of the triangle, below the middle, and the upper corners of its cell.
+  EXPECT_GT(ColourAt(picture, 48, 32 + 24).red, 200);
+  EXPECT_GT(ColourAt(picture, 32 + 8, 32 + 7).red, 200);
+  EXPECT_LT(ColourAt(picture, 32 + 8, 32 + 24).red, 100);
+}
+
+TEST(ToyText, IsText) {
+  EXPECT_EQ(TextOf("FrozenLake-v1", {5}),
+            " S  F  F  F \n F [H] F  H \n F  F  F  H \n H  F  F  G \n");
+  EXPECT_EQ(TextOf("CliffWalking-v1", {36}),
+            "x x x x x x x x x x x x\n"
+            "x x x x x x x x x x x x\n"
+            "x x x x x x x x x x x x\n"
+            "o C C C C C C C C C C T\n");
+  // Row 3, column 1; the passenger waits at G for a ride to B.
+  EXPECT_EQ(TextOf("Taxi-v4", {((3 * 5 + 1) * 5 + 1) * 4 + 3, 0}),
+            "+---------+\n"
+            "|R: | : :G|\n"
+            "| : | : : |\n"
+            "| : : : : |\n"
+            "| |T: | : |\n"
+            "|Y| : |B: |\n"
+            "+---------+\n"
+            "passenger at G, wants to B");
+  EXPECT_EQ(TextOf("Blackjack-v1", {8, 2, 1, 15, 2, 0, 10}),
+            "player 18 with a usable ace, dealer shows 10");
+}
+
+TEST(ToyText, ShowsTheAgentInItsCell) {
+  const Picture lake = Rendered("FrozenLake-v1", {6});
+  EXPECT_EQ(ColourAt(lake, 64 * 2 + 32, 64 + 32), (Colour{220, 40, 40}));
+  EXPECT_EQ(ColourAt(lake, 64 * 3 + 32, 64 * 3 + 32), (Colour{0, 200, 0}));
+  EXPECT_EQ(ColourAt(lake, 64 + 32, 64 + 32), (Colour{30, 60, 120})) << "a hole";
+  const Picture cliff = Rendered("CliffWalking-v1", {25});
+  EXPECT_EQ(ColourAt(cliff, 75, 125), (Colour{220, 40, 40}));
+  const Picture taxi = Rendered("Taxi-v4", {((2 * 5 + 2) * 5 + 4) * 4 + 1, 0});
+  EXPECT_EQ(ColourAt(taxi, 200, 200), (Colour{120, 40, 140})) << "the passenger is in the taxi";
+  EXPECT_EQ(ColourAt(taxi, 200 + 20, 200 + 20), (Colour{255, 160, 0}));
+}
+
 }  // namespace
 }  // namespace weft

@@ -77,6 +77,17 @@ TEST(Play, ShowsTheSameEpisodesOfARunAndOfItsCheckpoint) {
   EXPECT_EQ(Json::parse(same.LastLine()).at("returns"), line.at("returns"));
 }
 
+TEST(Play, PrintsTheFramesOfTextEnvironments) {
+  const WeftProcess weft;
+  const auto played = weft.Run("play random FrozenLake-v1 is_slippery=false --steps 2 --seed 4");
+  ASSERT_EQ(played.status, 0) << played.error;
+  EXPECT_EQ(played.out.find("a new episode\n[S] F  F  F \n"), 0u) << played.out;
+  EXPECT_NE(played.out.find("step 1, action "), std::string::npos) << played.out;
+  EXPECT_NE(played.out.find("FrozenLake-v1: 2 steps"), std::string::npos) << played.out;
+  const auto quiet = weft.Run("play random FrozenLake-v1 --steps 2 --json");
+  EXPECT_EQ(Json::parse(quiet.out).at("steps"), 2) << "one line alone";
+}
+
 TEST(Play, SaysWhatThereIsInstead) {
   const WeftProcess weft;
   const auto expect = [&](const std::string& arguments, int status, const std::string& says) {
