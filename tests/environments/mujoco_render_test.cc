@@ -127,6 +127,7 @@ TEST_F(MujocoPictures, EqualGymnasiums) {
   const TemporaryFolder folder;
   const std::string script =
       "import os, sys\n"
+      "os.chdir(sys.argv[1])  # for MUJOCO_LOG.TXT\n"
       "os.environ.setdefault('MUJOCO_GL', 'egl')\n"
       "import gymnasium, numpy\n"
       "for name in sys.argv[2:]:\n"
