@@ -81,7 +81,7 @@ void Evaluator::Step(weft::Ports& ports) {
   Message message = ports.Read(kSnapshot);
   const int wanted = TakeWanted(message.body);
   if ((wanted & kWantsVideo) != 0) {
-    const auto agent = make_agent_(1);
+    const auto agent = make_agent_(spec_.agent_count());
     agent->Load(message.body);
     RecordVideo(environment_, *agent, options_.seed, VideoPath(run_folder_, message.version));
   }

@@ -39,8 +39,8 @@ struct Evaluation {
 Evaluation Evaluate(const EnvironmentConfig& environment, Agent& agent,
                     const EvaluationOptions& options, ThreadPool* pool);
 
-// input `snapshot`: a policy to evaluate or to film, as it says itself (rollout_leaves.h), version =
-// steps of the run; output `result` (optional), of an evaluation: leaves mean, std, n. Logs
+// input `snapshot`: a policy to evaluate or to film, as it says itself (rollout_leaves.h), version
+// = steps of the run; output `result` (optional), of an evaluation: leaves mean, std, n. Logs
 // evaluation_return, evaluation_return_std, evaluation_length, evaluation_steps, and of several
 // agents evaluation_return.NAME. Videos become run_folder/videos/STEPS.gif.
 class Evaluator final : public Fragment {

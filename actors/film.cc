@@ -24,27 +24,29 @@ constexpr double kVideoFramesPerSecond = 15;
 FilmResult RunFilm(BatchEnvironment& batch, const FilmOptions& options,
                    const std::function<Tensor(const TimeStep&)>& choose,
                    const std::function<void(const FilmStep&)>& show) {
-  WEFT_CHECK_EQ(batch.rows(), 1) << "rows of a film";
+  WEFT_CHECK_EQ(batch.rows(), batch.spec().agent_count()) << "rows of a film";
   FilmResult result;
   TimeStep step = batch.MakeTimeStep();
   Tensor action;
   batch.Reset(step);
-  int64_t number = 0;
+  int64_t number = 0, episode = -1;
   while (true) {
-    const auto type = static_cast<StepType>(step.type.data<uint8_t>()[0]);
-    if (type == StepType::kFirst) {
+    const auto types = step.type.data<uint8_t>();
+    const bool last = std::ranges::all_of(
+        types, [](uint8_t type) { return type == static_cast<uint8_t>(StepType::kLast); });
+    if (const int64_t id = step.episode_id.data<int64_t>()[0]; id != episode) {
+      episode = id;
       number = 0;
       action = {};
       result.returns.push_back(0);
     } else {
       ++number;
       ++result.steps;
-      result.returns.back() += step.reward.Item();
     }
-    show({.action = action, .result = step, .number = number});
-    const auto episodes = static_cast<int64_t>(result.returns.size());
+    for (const float reward : step.reward.data<float>()) result.returns.back() += reward;
+    show({.action = action, .result = step, .number = number, .last = last});
     if (result.steps >= options.steps) break;
-    if (type == StepType::kLast && episodes >= options.episodes) break;
+    if (last && std::ssize(result.returns) >= options.episodes) break;
     action = choose(step);
     batch.Step(action, step);
   }
@@ -57,8 +59,7 @@ FrameRate::FrameRate(double steps_per_second, double most_frames_per_second)
       frames_per_second(steps_per_second / static_cast<double>(every)) {}
 
 bool FrameRate::Takes(const FilmStep& step) const {
-  const auto type = static_cast<StepType>(step.result.type.data<uint8_t>()[0]);
-  return step.number % every == 0 || type == StepType::kLast;
+  return step.number % every == 0 || step.last;
 }
 
 PictureSize SizeOfPicture(const EnvironmentSpec& spec, const PictureSize& wanted) {
@@ -85,15 +86,16 @@ PictureSize SizeOfPicture(const EnvironmentSpec& spec, const PictureSize& wanted
   return size;
 }
 
-void RenderRow(const BatchEnvironment& batch, const std::string& camera, Picture& picture) {
-  const Environment* environment = batch.environment(0);
-  if (environment == nullptr) {
-    throw Error(ErrorCode::kConfig, batch.spec().id +
-                                        " runs in another process, which draws no "
-                                        "pictures here");
-  }
+std::vector<Rng> FilmRngs(const BatchEnvironment& batch, uint64_t seed) {
+  std::vector<Rng> rngs;
+  for (int64_t row = 0; row < batch.rows(); ++row)
+    rngs.emplace_back(seed, Purpose::kEvaluationAction, static_cast<uint64_t>(row));
+  return rngs;
+}
+
+void RenderFilm(const BatchEnvironment& batch, const std::string& camera, Picture& picture) {
   Canvas canvas(picture, camera);
-  environment->Render(canvas);
+  batch.Render(0, canvas);
 }
 
 namespace {
@@ -122,16 +124,16 @@ void RecordVideo(const EnvironmentConfig& environment, Agent& agent, uint64_t se
   const PictureSize size = SizeOfVideo(batch->spec());
   Picture picture(size.width, size.height);
   GifEncoder encoder(rate.frames_per_second);
-  Rng rng(seed, Purpose::kEvaluationAction, 0);
+  std::vector<Rng> rngs = FilmRngs(*batch, seed);
   const auto choose = [&](const TimeStep& step) {
     TensorMap chosen;
     const TensorMap leaves = step.Leaves();
-    agent.Act({.step = leaves, .explore = false, .rngs = {&rng, 1}}, chosen);
+    agent.Act({.step = leaves, .explore = false, .rngs = rngs}, chosen);
     return chosen.At("action");
   };
   const auto show = [&](const FilmStep& step) {
     if (!rate.Takes(step)) return;
-    RenderRow(*batch, "", picture);
+    RenderFilm(*batch, "", picture);
     encoder.Add(picture);
   };
   RunFilm(*batch, {.steps = kVideoFrames * rate.every}, choose, show);
@@ -150,7 +152,7 @@ void CheckVideo(const EnvironmentConfig& environment) {
   Picture picture(size.width, size.height);
   TimeStep step = batch->MakeTimeStep();
   batch->Reset(step);
-  RenderRow(*batch, "", picture);
+  RenderFilm(*batch, "", picture);
 }
 
 }  // namespace weft

@@ -20,18 +20,19 @@ struct FilmOptions {
 
 struct FilmResult {
   int64_t steps = 0;
-  std::vector<double> returns;  // of the episodes, the last of which may be cut off
+  std::vector<double> returns;  // of the episodes, the last of which may be cut off; of all agents
 };
 
 // The step that was taken: its action (undefined after a reset) and where it led.
 struct FilmStep {
-  const Tensor& action;  // [1] or [1, A]
+  const Tensor& action;  // [G] or [G, A], of each agent; of most environments G is 1
   const TimeStep& result;
   int64_t number;  // of steps in the episode
+  bool last;       // of it
 };
 
-// Resets a batch of one row and steps it with what choose returns, until one of the options' limits
-// is reached; show is called after the reset and after each step.
+// Resets a batch of one environment and steps it with what choose returns, until one of the
+// options' limits is reached; show is called after the reset and after each step.
 FilmResult RunFilm(BatchEnvironment& batch, const FilmOptions& options,
                    const std::function<Tensor(const TimeStep&)>& choose,
                    const std::function<void(const FilmStep&)>& show);
@@ -57,13 +58,14 @@ PictureSize SizeOfPicture(const EnvironmentSpec& spec, const PictureSize& wanted
 // The file of a video in the folder of a run.
 std::string VideoPath(const std::string& run_folder, int64_t steps);
 // One episode of the policy's mode, or as much as fits into a small GIF, at path, whose folder is
-// made. Throws as SizeOfPicture and RenderRow do; a GIF that cannot be written is warned of.
+// made. Throws as SizeOfPicture and RenderFilm do; a GIF that cannot be written is warned of.
 void RecordVideo(const EnvironmentConfig& environment, Agent& agent, uint64_t seed,
                  const std::string& path);
 // Throws what RecordVideo would: a video is tried before hours of training.
 void CheckVideo(const EnvironmentConfig& environment);
-
-// Renders row 0. Throws Error(kConfig) where the batch has no environment to look at.
-void RenderRow(const BatchEnvironment& batch, const std::string& camera, Picture& picture);
+// For the actions of a film, one of each row.
+std::vector<Rng> FilmRngs(const BatchEnvironment& batch, uint64_t seed);
+// Renders environment 0.
+void RenderFilm(const BatchEnvironment& batch, const std::string& camera, Picture& picture);
 
 }  // namespace weft

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "environments/environment.h"
 #include "tensor/tensor_map.h"
@@ -56,10 +57,12 @@ class BatchEnvironment {
   // nothing but Load.
   virtual void Step(const Tensor& action, TimeStep& out) = 0;
 
-  // The environment of a row, to look at; null where rows are stepped elsewhere.
-  virtual const Environment* environment(int64_t row) const {
-    (void)row;
-    return nullptr;
+  // How one of the environments (not of the rows, of which several agents have one each) looks, as
+  // in environment.h. Throws Error(kConfig) where they draw nothing or are stepped elsewhere.
+  virtual void Render(int64_t environment, Canvas& canvas) const;
+  virtual std::string Text(int64_t environment) const {
+    (void)environment;
+    return "";
   }
 
   // Exact state of all rows, random streams included.

@@ -72,6 +72,10 @@ void SampleActions(const Space& space, const TimeStep& step, std::span<Rng> rngs
   }
 }
 
+void BatchEnvironment::Render(int64_t, Canvas&) const {
+  throw Error(ErrorCode::kConfig, spec().id + " is stepped elsewhere and draws no pictures here");
+}
+
 TimeStep MakeTimeStep(const EnvironmentSpec& spec, int64_t rows) {
   TimeStep step;
   for (const Leaf& leaf : spec.observation) {

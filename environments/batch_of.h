@@ -52,8 +52,11 @@ class BatchOf final : public BatchEnvironment {
     Run(view);
   }
 
-  const Environment* environment(int64_t row) const override {
-    return &rows_[static_cast<size_t>(row)].environment;
+  void Render(int64_t environment, Canvas& canvas) const override {
+    rows_[static_cast<size_t>(environment)].environment.Render(canvas);
+  }
+  std::string Text(int64_t environment) const override {
+    return rows_[static_cast<size_t>(environment)].environment.Text();
   }
 
   TensorMap Save() const override {

@@ -1,6 +1,12 @@
 #include "environments/multi_agent.h"
 
+#include "base/check.h"
+
 namespace weft {
+
+void MultiAgentEnvironment::Render(Canvas&) const {
+  throw Error(ErrorCode::kConfig, spec().id + " draws no pictures");
+}
 
 void MultiAgentEnvironment::Save(Writer& out) const {
   std::vector<double> state;

@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "environments/environment.h"
@@ -91,6 +92,8 @@ class MultiAgentEnvironment {
   virtual void GetState(std::vector<double>& state) const = 0;
   virtual void SetState(std::span<const double> state) = 0;
   virtual void Observe(AgentRows out) = 0;  // leaves alone
+  virtual void Render(Canvas& canvas) const;
+  virtual std::string Text() const { return ""; }
   virtual void Save(Writer& out) const;
   virtual void Load(Reader& in);
 };

@@ -24,6 +24,12 @@ class MultiAgentBatch final : public BatchEnvironment {
   TimeStep MakeTimeStep() const override { return weft::MakeTimeStep(layout_.spec(), rows()); }
   void Reset(TimeStep& out) override;
   void Step(const Tensor& action, TimeStep& out) override;
+  void Render(int64_t environment, Canvas& canvas) const override {
+    worlds_[static_cast<size_t>(environment)].environment->Render(canvas);
+  }
+  std::string Text(int64_t environment) const override {
+    return worlds_[static_cast<size_t>(environment)].environment->Text();
+  }
   TensorMap Save() const override;
   void Load(const TensorMap& state) override;
 

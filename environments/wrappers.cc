@@ -24,7 +24,10 @@ class Wrapper : public BatchEnvironment {
   TimeStep MakeTimeStep() const override { return weft::MakeTimeStep(spec_, rows()); }
   void Reset(TimeStep& out) override { inner_->Reset(out); }
   void Step(const Tensor& action, TimeStep& out) override { inner_->Step(action, out); }
-  const Environment* environment(int64_t row) const override { return inner_->environment(row); }
+  void Render(int64_t environment, Canvas& canvas) const override {
+    inner_->Render(environment, canvas);
+  }
+  std::string Text(int64_t environment) const override { return inner_->Text(environment); }
   TensorMap Save() const override { return inner_->Save(); }
   void Load(const TensorMap& state) override { inner_->Load(state); }
 
@@ -213,8 +216,9 @@ class PixelWrapper final : public Wrapper {
       : Wrapper(std::move(inner)),
         options_(options),
         inside_(inner_->MakeTimeStep()),
-        pictures_(static_cast<size_t>(rows()), Picture(options.width, options.height)) {
-    if (spec_.appearance.width == 0 || inner_->environment(0) == nullptr) {
+        pictures_(static_cast<size_t>(rows() / spec_.agent_count()),
+                  Picture(options.width, options.height)) {
+    if (spec_.appearance.width == 0) {
       throw ConfigProblem("environment.wrappers",
                           "pixels needs an environment that draws pictures, not " + spec_.id);
     }
@@ -243,27 +247,31 @@ class PixelWrapper final : public Wrapper {
     }
     CopyTail(inside_, out);
     Tensor& pixels = out.observation.At("pixels");
+    const auto count = static_cast<int64_t>(pictures_.size());
     auto draw = [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) Draw(row, pixels);
+      for (int64_t i = begin; i < end; ++i) Draw(i, pixels);
     };
-    if (options_.pool == nullptr || rows() == 1) return draw(0, rows());
-    options_.pool->ParallelForDynamic(rows(), 1, draw);
+    if (options_.pool == nullptr || count == 1) return draw(0, count);
+    options_.pool->ParallelForDynamic(count, 1, draw);
   }
 
-  void Draw(int64_t row, Tensor& pixels) {
-    Picture& picture = pictures_[static_cast<size_t>(row)];
+  // Of one environment, for all its agents.
+  void Draw(int64_t environment, Tensor& pixels) {
+    Picture& picture = pictures_[static_cast<size_t>(environment)];
     Canvas canvas(picture, options_.camera);
-    inner_->environment(row)->Render(canvas);
+    inner_->Render(environment, canvas);
     const auto area = static_cast<size_t>(picture.width * picture.height);
-    uint8_t* plane = pixels.data<uint8_t>().data() + static_cast<size_t>(row) * 3 * area;
-    for (size_t channel = 0; channel < 3; ++channel, plane += area) {
-      for (size_t i = 0; i < area; ++i) plane[i] = picture.pixels[3 * i + channel];
+    const auto agents = static_cast<size_t>(spec_.agent_count());
+    uint8_t* plane =
+        pixels.data<uint8_t>().data() + static_cast<size_t>(environment) * agents * 3 * area;
+    for (size_t i = 0; i < 3 * agents; ++i, plane += area) {
+      for (size_t k = 0; k < area; ++k) plane[k] = picture.pixels[3 * k + i % 3];
     }
   }
 
   const PixelOptions options_;
   TimeStep inside_;                // what the inner batch writes
-  std::vector<Picture> pictures_;  // [N]
+  std::vector<Picture> pictures_;  // of each environment
 };
 
 }  // namespace

@@ -28,9 +28,9 @@ std::unique_ptr<BatchEnvironment> ClipReward(std::unique_ptr<BatchEnvironment> i
 std::unique_ptr<BatchEnvironment> FrameStack(std::unique_ptr<BatchEnvironment> inner,
                                              int64_t count);
 
-// Observes how each row looks (Environment::Render) as a leaf pixels, u8 [3, H, W], in place of its
-// other leaves or, to keep them, after these. Throws ConfigProblem("environment.wrappers") for
-// environments that draw no pictures.
+// Observes how each environment looks (Environment::Render) as a leaf pixels, u8 [3, H, W], in
+// place of its other leaves or, to keep them, after these. Throws
+// ConfigProblem("environment.wrappers") for environments that draw no pictures.
 struct PixelOptions {
   int64_t width = 84, height = 84;
   std::string camera;  // as in `weft play`; "": the usual one

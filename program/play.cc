@@ -6,6 +6,9 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "actors/film.h"
 #include "base/text.h"
@@ -22,7 +25,7 @@ using Json = nlohmann::ordered_json;
 struct Player {
   EnvironmentConfig environment;
   uint64_t seed = 1;
-  std::function<Tensor(const TimeStep&)> choose;
+  std::function<Tensor(const TimeStep&, std::span<Rng>)> choose;  // with an Rng for each row
 };
 
 Player RandomPlayer(const PlayOptions& options) {
@@ -40,10 +43,9 @@ Player RandomPlayer(const PlayOptions& options) {
   source.Parse(player.environment);
   if (options.seed >= 0) player.seed = static_cast<uint64_t>(options.seed);
   const Space space = player.environment.Spec().action;
-  const auto rng = std::make_shared<Rng>(player.seed, Purpose::kEvaluationAction, 0);
-  player.choose = [space, rng](const TimeStep& step) {
-    Tensor action = Tensor::Zeros(space.shape().Prepend(1), space.dtype());
-    SampleActions(space, step, {rng.get(), 1}, action);
+  player.choose = [space](const TimeStep& step, std::span<Rng> rngs) {
+    Tensor action = Tensor::Zeros(space.shape().Prepend(std::ssize(rngs)), space.dtype());
+    SampleActions(space, step, rngs, action);
     return action;
   };
   return player;
@@ -59,11 +61,10 @@ Player PolicyPlayer(const PlayOptions& options) {
   Player player;
   player.environment = policy->algorithm().environment;
   player.seed = options.seed >= 0 ? static_cast<uint64_t>(options.seed) : policy->algorithm().seed;
-  const auto rng = std::make_shared<Rng>(player.seed, Purpose::kEvaluationAction, 0);
-  player.choose = [policy, rng, explore = options.explore](const TimeStep& step) {
+  player.choose = [policy, explore = options.explore](const TimeStep& step, std::span<Rng> rngs) {
     TensorMap chosen;
     const TensorMap leaves = step.Leaves();
-    policy->agent().Act({.step = leaves, .explore = explore, .rngs = {rng.get(), 1}}, chosen);
+    policy->agent().Act({.step = leaves, .explore = explore, .rngs = rngs}, chosen);
     return chosen.At("action");
   };
   return player;
@@ -82,12 +83,15 @@ std::string ActionText(const Tensor& action) {
 
 void PrintText(const BatchEnvironment& batch, const FilmStep& step) {
   if (step.action.defined()) {
-    fmt::print("step {}, action {}, reward {:g}\n", step.number, ActionText(step.action),
-               step.result.reward.Item());
+    std::vector<std::string> rewards;
+    for (const float reward : step.result.reward.data<float>())
+      rewards.push_back(fmt::format("{:g}", reward));
+    fmt::print("step {}, action {}, reward {}\n", step.number, ActionText(step.action),
+               Join(rewards, " "));
   } else {
     fmt::print("a new episode\n");
   }
-  std::string text = batch.environment(0)->Text();
+  std::string text = batch.Text(0);
   if (!text.ends_with('\n')) text += '\n';
   fmt::print("{}\n", text);
 }
@@ -96,8 +100,7 @@ void PrintText(const BatchEnvironment& batch, const FilmStep& step) {
 std::string WhyNoText(BatchEnvironment& batch) {
   TimeStep step = batch.MakeTimeStep();
   batch.Reset(step);
-  const Environment* environment = batch.environment(0);
-  if (environment != nullptr && !environment->Text().empty()) return "";
+  if (!batch.Text(0).empty()) return "";
   const std::string& id = batch.spec().id;
   if (batch.spec().appearance.width == 0) return id + " has neither a text form nor pictures";
   return id +
@@ -130,6 +133,8 @@ int Play(const PlayOptions& options) {
   const Player player = options.what == "random" ? RandomPlayer(options) : PolicyPlayer(options);
   const auto batch = MakeBatchEnvironment(player.environment,
                                           {.seed = player.seed, .purpose = Purpose::kEvaluation});
+  std::vector<Rng> rngs = FilmRngs(*batch, player.seed);
+  const auto choose = [&](const TimeStep& step) { return player.choose(step, rngs); };
   FilmOptions limits{.episodes = options.episodes};
   const double steps_per_second = batch->spec().appearance.frames_per_second;
   if (options.steps > 0) limits.steps = options.steps;
@@ -146,7 +151,7 @@ int Play(const PlayOptions& options) {
     const auto show = [&](const FilmStep& step) {
       if (!options.json) PrintText(*batch, step);
     };
-    Report(options, player, RunFilm(*batch, limits, player.choose, show), 0);
+    Report(options, player, RunFilm(*batch, limits, choose, show), 0);
     return 0;
   }
 
@@ -158,11 +163,11 @@ int Play(const PlayOptions& options) {
   int64_t frames = 0;
   const auto show = [&](const FilmStep& step) {
     if (!rate.Takes(step)) return;
-    RenderRow(*batch, options.camera, picture);
+    RenderFilm(*batch, options.camera, picture);
     writer->Add(picture);
     ++frames;
   };
-  const FilmResult film = RunFilm(*batch, limits, player.choose, show);
+  const FilmResult film = RunFilm(*batch, limits, choose, show);
   writer->Finish();
   Report(options, player, film, frames);
   return 0;

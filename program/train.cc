@@ -174,7 +174,7 @@ int Finish(const Algorithm& algorithm, const RunDirectory& directory, const Outc
   const bool stopped_early = outcome.result.interrupted;
 
   if (!stopped_early && algorithm.video_every > 0) {  // of the end, whatever the steps
-    const auto agent = algorithm.MakeAgent(1);
+    const auto agent = algorithm.MakeAgent(algorithm.environment.Spec().agent_count());
     agent->Load(policy);
     RecordVideo(algorithm.environment, *agent, algorithm.seed,
                 VideoPath(algorithm.folder, last.steps));

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "environments/drawing/canvas.h"
 
 namespace weft {
 namespace {
@@ -44,6 +45,7 @@ ParticleWorld::ParticleWorld(const char* id, const ParticleArguments& arguments,
       spec_(std::make_unique<EnvironmentSpec>()) {
   spec_->id = id;
   spec_->time_limit = arguments.max_cycles;
+  spec_->appearance = {.width = 500, .height = 500, .frames_per_second = 1 / kTimeStep};
 }
 
 void ParticleWorld::AddAgent(const std::string& name, const Particle& agent) {
@@ -273,6 +275,21 @@ void ParticleWorld::SetState(std::span<const double> state) {
     particles_[i].x = *next++, particles_[i].y = *next++;
   for (int64_t& goal : goals_) goal = landmark();
   key_ = landmark();
+}
+
+void ParticleWorld::Render(Canvas& canvas) const {
+  // The square that landmarks and agents are drawn in, or more when one has left it.
+  double reach = 1.1;
+  for (const Particle& particle : particles_)
+    reach = std::max({reach, std::abs(particle.x) + 0.2, std::abs(particle.y) + 0.2});
+  canvas.Open(-reach, reach, -reach, reach, kWhite);
+  const auto disc = [&](const Particle& particle, const Colour& colour) {
+    canvas.Circle({particle.x, particle.y}, particle.size, colour);
+    canvas.Ring({particle.x, particle.y}, particle.size, 0.01, kBlack);
+  };
+  for (const Particle& landmark : landmarks()) disc(landmark, {160, 160, 160});
+  for (const Particle& agent : agents())
+    disc(agent, agent.adversary ? Colour{220, 70, 70} : Colour{70, 110, 220});
 }
 
 std::string AgentName(const char* role, int64_t index) {

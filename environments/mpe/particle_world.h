@@ -70,6 +70,8 @@ class ParticleWorld : public MultiAgentEnvironment {
   void GetState(std::vector<double>& state) const override;
   void SetState(std::span<const double> state) override;
   void Observe(AgentRows out) override;
+  // Agents are blue, adversaries red, landmarks grey.
+  void Render(Canvas& canvas) const override;
 
  protected:
   // Where an agent writes what it sees.

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "environments/availability.h"
+#include "environments/batch_environment.h"
 #include "environments/drawing/canvas.h"
 #include "environments/environment_row.h"
+#include "environments/multi_agent_row.h"
 #include "mujoco_ids.h"
 
 namespace weft {
@@ -45,28 +47,30 @@ TEST_P(Drawn, ShowsItsStateInAnySizeWithoutChangingIt) {
   const EnvironmentEntry& entry = Environments().At(GetParam());
   if (const std::string why = WhyUnavailable(entry); !why.empty()) GTEST_SKIP() << why;
   if (entry.make_multi_agent) GTEST_SKIP() << "environments of several agents draw nothing";
-  EnvironmentRow row = Make(GetParam());
-  const Appearance appearance = row.spec().appearance;
-  Rng rng(1, Purpose::kTest);
-  row.Reset(rng);
-  if (appearance.width == 0) {
-    Picture picture(8, 8);
+  const auto batch = entry.make_batch(*entry.make_arguments(), {.seed = 1});
+  const Appearance appearance = batch->spec().appearance;
+  TimeStep step = batch->MakeTimeStep();
+  batch->Reset(step);
+  const auto rendered = [&](int64_t width, int64_t height) {
+    Picture picture(width, height);
     Canvas canvas(picture);
-    EXPECT_THROW(row.environment().Render(canvas), Error);
+    batch->Render(0, canvas);
+    return picture;
+  };
+  if (appearance.width == 0) {
+    EXPECT_THROW(rendered(8, 8), Error);
     return;
   }
   EXPECT_GT(appearance.frames_per_second, 0);
-  Writer before, after;
-  row.environment().Save(before);
-  const Picture usual = Rendered(row.environment(), appearance.width, appearance.height);
-  EXPECT_EQ(usual.pixels, Rendered(row.environment(), appearance.width, appearance.height).pixels);
-  const Picture small = Rendered(row.environment(), 84, 60);
+  const uint64_t before = Hash(batch->Save());
+  const Picture usual = rendered(appearance.width, appearance.height);
+  EXPECT_EQ(usual.pixels, rendered(appearance.width, appearance.height).pixels);
+  const Picture small = rendered(84, 60);
   for (const Picture* picture : {&usual, &small}) {
     const auto [least, most] = std::ranges::minmax(picture->pixels);
     EXPECT_LT(least + 40, most) << "something is to be seen";
   }
-  row.environment().Save(after);
-  EXPECT_EQ(before.bytes(), after.bytes());
+  EXPECT_EQ(before, Hash(batch->Save()));
 }
 // Those of MuJoCo are in mujoco_render_test.cc.
 std::vector<std::string> DrawnHere() {
@@ -225,6 +229,29 @@ TEST(ToyText, ShowsTheAgentInItsCell) {
   const Picture taxi = Rendered("Taxi-v4", {((2 * 5 + 2) * 5 + 4) * 4 + 1, 0});
   EXPECT_EQ(ColourAt(taxi, 200, 200), (Colour{120, 40, 140})) << "the passenger is in the taxi";
   EXPECT_EQ(ColourAt(taxi, 200 + 20, 200 + 20), (Colour{255, 160, 0}));
+}
+
+TEST(Particles, ShowAgentsAdversariesAndLandmarks) {
+  const EnvironmentEntry& entry = Environments().At("simple_push_v3");
+  MultiAgentRow row(entry.make_multi_agent(*entry.make_arguments()));
+  Rng rng(1, Purpose::kTest);
+  row.Reset(rng);
+  // An adversary, an agent and two landmarks: positions, velocities and messages of the agents,
+  // then the landmarks.
+  std::vector<double> state = row.State();
+  const std::vector<double> agents = {-0.5, 0.5, 0.5, 0.5}, landmarks = {-0.5, -0.5, 0.5, -0.5};
+  std::ranges::copy(agents, state.begin());
+  const size_t at = state.size() - 3 - landmarks.size();  // two goals and the key follow
+  std::ranges::copy(landmarks, state.begin() + static_cast<std::ptrdiff_t>(at));
+  row.SetState(state);
+  Picture picture(440, 440);  // 200 pixels a unit
+  Canvas canvas(picture);
+  row.environment().Render(canvas);
+  EXPECT_EQ(ColourAt(picture, 120, 120), (Colour{220, 70, 70}));
+  EXPECT_EQ(ColourAt(picture, 320, 120), (Colour{70, 110, 220}));
+  EXPECT_EQ(ColourAt(picture, 120, 320), (Colour{160, 160, 160}));
+  EXPECT_EQ(ColourAt(picture, 320, 320), (Colour{160, 160, 160}));
+  EXPECT_EQ(ColourAt(picture, 220, 220), kWhite);
 }
 
 }  // namespace
