@@ -14,36 +14,17 @@ void EvaluationConfig::Fields(FieldVisitor& v) {
           Range::AtLeast(0));
 }
 
-void CheckpointConfig::Fields(FieldVisitor& v) {
-  v.Field("every", every, "steps between checkpoints; 0: twenty times over the run",
-          Range::AtLeast(0));
-  v.Field("min_seconds", min_seconds, "least time between two checkpoints", Range::AtLeast(0));
-  v.Field("keep", keep, "verified checkpoints to keep", Range::AtLeast(2));
-}
-
 void Algorithm::Fields(FieldVisitor& v) {
   v.Choice("algorithm", algorithm, Algorithms().Names(),
            "the algorithm; its own keys follow the shared ones");
-  v.Field("seed", seed, "the one seed of the run");
-  v.Field("total_steps", total_steps, "environment steps to train for", Range::AtLeast(1));
-  v.Choice("placement", placement, DistributionPolicies().Names(),
-           "which process and thread steps what");
-  v.Field("processes", processes, "worker processes of placements that use them",
-          Range::Between(1, 1024));
+  Method::Fields(v);
   v.Field("actors", actors, "actor replicas; 0: what the placement suggests",
           Range::Between(0, 4096));
-  v.Choice("device", device, {"cpu"}, "where tensors live");
-  v.Field("threads", threads, "threads of the whole run on this machine; 0: one per core",
-          Range::Between(0, 1024));
-  v.Field("run", run,
-          "name of the folder under runs/; empty: made from algorithm, environment and seed");
   v.Field("init_from", init_from, "run or checkpoint whose policy the training starts from");
-  v.Field("published", published, "the published figure that weft repro prints beside the result");
   v.Field("stop_at_return", stop_at_return, "stop once an evaluation's mean return reaches this",
           Range().OrInfinite());
   v.Section("environment", environment, "what is acted in");
   v.Section("evaluation", evaluation, "periodic evaluation with deterministic actions");
-  v.Section("checkpoint", checkpoint, "when the run is saved");
   v.Field("video_every", video_every,
           "steps between videos of the policy, videos/STEP.gif in the run's folder; 0: none",
           Range::AtLeast(0));
@@ -58,11 +39,6 @@ void Algorithm::Check() const {
   }
 }
 
-int Algorithm::ThreadBudget() const {
-  if (threads > 0) return static_cast<int>(threads);
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
-
 int Algorithm::ActorReplicas() const {
   int64_t wanted = actors;
   if (wanted == 0)
@@ -74,10 +50,6 @@ int Algorithm::ActorReplicas() const {
 
 int64_t Algorithm::EvaluationEvery() const {
   return evaluation.every > 0 ? evaluation.every : std::max<int64_t>(1, total_steps / 10);
-}
-
-int64_t Algorithm::CheckpointEvery() const {
-  return checkpoint.every > 0 ? checkpoint.every : std::max<int64_t>(1, total_steps / 20);
 }
 
 AgentFactory Algorithm::Agents() const {

@@ -1,6 +1,6 @@
-// An algorithm is a config that can build a graph. This header holds what all share: the keys of a
-// run, and the registry. An algorithm file reads Config, Agent, Learner, Build, register, in that
-// order.
+// An algorithm is a method of training (learners/method.h) that acts in environments. This header
+// holds what all share, and the registry. An algorithm file reads Config, Agent, Learner, Build,
+// register, in that order.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,7 @@
 #include "dataflow/placement.h"
 #include "environments/environment_config.h"
 #include "learners/learner.h"
+#include "learners/method.h"
 
 namespace weft {
 
@@ -29,50 +30,26 @@ struct EvaluationConfig : Config {
   void Fields(FieldVisitor& v) override;
 };
 
-struct CheckpointConfig : Config {
-  int64_t every = 0;  // steps; 0: twenty times over the run
-  double min_seconds = 10;
-  int64_t keep = 3;
-
-  void Fields(FieldVisitor& v) override;
-};
-
-class Algorithm : public Config {
+class Algorithm : public Method {
  public:
-  std::string algorithm;  // its name in the registry
-  uint64_t seed = 1;
-  int64_t total_steps = 100'000;
-  std::string placement = "serial";
-  int64_t processes = 2;
   int64_t actors = 0;
-  std::string device = "cpu";
-  int64_t threads = 0;
-  std::string run;
   std::string init_from;
-  std::string published;
   double stop_at_return = std::numeric_limits<double>::infinity();
   EnvironmentConfig environment;
   EvaluationConfig evaluation;
-  CheckpointConfig checkpoint;
   int64_t video_every = 0;
-  // The folder of the run, which no config names: "" until there is one.
-  std::string folder;
 
   void Fields(FieldVisitor& v) override;
   void Check() const override;
 
-  // Adds the algorithm's fragments and edges. The graph keeps a reference to this config.
-  virtual void Build(FragmentGraph& graph) const = 0;
+  std::string Subject() const override { return environment.id; }
   // The acting side alone, for evaluation, export and use in other programs.
   virtual std::unique_ptr<Agent> MakeAgent(int64_t rows) const = 0;
 
-  // Threads of this machine that the run may use.
-  int ThreadBudget() const;
   // Actor replicas: `actors` when given, else what the placement makes of threads and processes;
   // divides the rows.
   int ActorReplicas() const;
   int64_t EvaluationEvery() const;
-  int64_t CheckpointEvery() const;
   AgentFactory Agents() const;
   LearnerOptions LearnerSettings() const;
   // The evaluator fragment and its edge from learner.snapshot; with stop_at_return also the edge

@@ -1,14 +1,13 @@
 #include "language/chat_model.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/file.h"
 #include "language/gguf_tokenizer.h"
 #include "language/model_name.h"
 
 namespace weft {
-namespace {
-
 std::optional<ChatTemplate> LoadTemplateOf(const ModelFile& file) {
   if (file.gguf() != nullptr) {
     const GgufTokenizer vocabulary = ReadGgufTokenizer(*file.gguf());
@@ -22,11 +21,18 @@ std::optional<ChatTemplate> LoadTemplateOf(const ModelFile& file) {
   return ChatTemplate::Load(file.path());
 }
 
-}  // namespace
-
 Tokenizer LoadTokenizerOf(const ModelFile& file) {
   if (file.gguf() == nullptr) return Tokenizer::Load(file.path());
   return Tokenizer::FromGguf(ReadGgufTokenizer(*file.gguf()), file.path());
+}
+
+std::vector<int32_t> StopIds(const ModelFile& file, const Tokenizer& tokenizer) {
+  std::set<int32_t> ids;
+  for (const int64_t id : file.config().eos) ids.insert(static_cast<int32_t>(id));
+  for (const int32_t id : {tokenizer.special().eos, tokenizer.special().eot}) {
+    if (id >= 0) ids.insert(id);
+  }
+  return {ids.begin(), ids.end()};
 }
 
 std::vector<int32_t> ChatModel::Encode(const JsonValue& messages) const {
@@ -51,14 +57,7 @@ ChatModel LoadChatModel(const Context& context, const std::string& name,
                  .tokenizer = std::move(tokenizer),
                  .chat_template = LoadTemplateOf(*file),
                  .stop_ids = {}};
-  for (const int64_t id : file->config().eos) chat.stop_ids.push_back(static_cast<int32_t>(id));
-  const SpecialIds& special = chat.tokenizer.special();
-  for (const int32_t id : {special.eos, special.eot}) {
-    if (id >= 0) chat.stop_ids.push_back(id);
-  }
-  std::ranges::sort(chat.stop_ids);
-  const auto same = std::ranges::unique(chat.stop_ids);
-  chat.stop_ids.erase(same.begin(), same.end());
+  chat.stop_ids = StopIds(*file, chat.tokenizer);
   chat.file = std::move(file);
   return chat;
 }

@@ -31,6 +31,9 @@ struct ChatModel {
 ChatModel LoadChatModel(const Context& context, const std::string& name,
                         const LoadOptions& options);
 Tokenizer LoadTokenizerOf(const ModelFile& file);
+std::optional<ChatTemplate> LoadTemplateOf(const ModelFile& file);
+// The ids that end an answer: what the config and the tokenizer call an end.
+std::vector<int32_t> StopIds(const ModelFile& file, const Tokenizer& tokenizer);
 
 // The text of an answer as its tokens come, until a stop string, which is left out. What may be the
 // beginning of one is held back.

@@ -136,7 +136,9 @@ void Projection::Refresh(const Context& context) {
   }
   weight().MarkWritten();
   if (precision_ == Precision::kFloat32) return;
-  if (!pairs_.defined()) pairs_ = Tensor::Empty({PanelElements(in_, out_)}, DType::kBFloat16);
+  if (!pairs_.defined() || !pairs_.unique()) {
+    pairs_ = Tensor::Empty({PanelElements(in_, out_)}, DType::kBFloat16);
+  }
   kernels::PackPairs(context, in_, out_, Floats(weight_), Halves(pairs_));
   if (!differentiable_) return;
   if (!transposed_pairs_.defined()) {

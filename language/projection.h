@@ -58,6 +58,10 @@ class Projection {
   // Keeps only what inference reads.
   void FreeMaster();
 
+  // What Forward reads, for models that are handed a trained one's: pairs in bf16, else the f32
+  // weight. Handles: Refresh never writes into pairs that somebody else holds.
+  Tensor& inference_weight() { return precision_ == Precision::kBFloat16 ? pairs_ : weight(); }
+
   // Both matrices are zero until they are set.
   Adapter& AddAdapter(int64_t first, int64_t rows, int64_t rank, float scale);
   std::vector<std::unique_ptr<Adapter>>& adapters() { return adapters_; }

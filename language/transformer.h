@@ -19,6 +19,7 @@
 #include "language/projection.h"
 #include "nn/module.h"
 #include "tensor/kernels_attention.h"
+#include "tensor/tensor_map.h"
 
 namespace weft {
 
@@ -78,6 +79,11 @@ class Transformer {
   void EnableGradient(bool frozen = false);
   std::vector<NamedParameter> Parameters();
   std::vector<Tensor> Gradients();
+  // All that Forward reads, by handle where it can be shared: what a learner publishes, and what a
+  // model of the same config and precision without weights of its own takes over.
+  TensorMap Snapshot();
+  void Adopt(const TensorMap& snapshot);
+
   // When weights were set, and after an optimiser's step.
   void Refresh(const Context& context);
 

@@ -136,6 +136,39 @@ void Transformer::ForNorms(F&& function) {
   visit("model.norm", final_norm_);
 }
 
+TensorMap Transformer::Snapshot() {
+  TensorMap snapshot;
+  // An optimiser goes on writing into what is f32.
+  const auto copy = [&](const std::string& name, const Tensor& tensor) {
+    if (tensor.defined()) snapshot.Set(name, tensor.Clone());
+  };
+  ForProjections([&](const std::string& name, Projection& projection) {
+    Tensor& weight = projection.inference_weight();
+    snapshot.Set(name + ".weight", weight.dtype() == DType::kBFloat16 ? weight : weight.Clone());
+    if (projection.has_bias()) copy(name + ".bias", projection.bias());
+  });
+  ForNorms([&](const std::string& name, Norm& norm) {
+    copy(name + ".weight", norm.weight);
+    copy(name + ".bias", norm.bias);
+  });
+  copy("embedding", embedding_);
+  copy("positions", positions_);
+  return snapshot;
+}
+
+void Transformer::Adopt(const TensorMap& snapshot) {
+  ForProjections([&](const std::string& name, Projection& projection) {
+    projection.inference_weight() = snapshot.At(name + ".weight");
+    if (projection.has_bias()) projection.bias() = snapshot.At(name + ".bias");
+  });
+  ForNorms([&](const std::string& name, Norm& norm) {
+    norm.weight = snapshot.At(name + ".weight");
+    if (norm.bias.defined()) norm.bias = snapshot.At(name + ".bias");
+  });
+  if (embedding_.defined()) embedding_ = snapshot.At("embedding");
+  if (positions_.defined()) positions_ = snapshot.At("positions");
+}
+
 void Transformer::Refresh(const Context& context) {
   ForProjections([&](const std::string&, Projection& projection) { projection.Refresh(context); });
 }

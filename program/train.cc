@@ -81,11 +81,11 @@ void CheckVideos(const Algorithm& algorithm) {
   }
 }
 
-Resources ResourcesOf(const Algorithm& algorithm) {
+Resources ResourcesOf(const Method& algorithm) {
   return {.threads = algorithm.ThreadBudget(), .processes = static_cast<int>(algorithm.processes)};
 }
 
-void WriteManifest(const RunDirectory& directory, const Algorithm& algorithm,
+void WriteManifest(const RunDirectory& directory, const Method& algorithm,
                    const std::string& plan) {
   const MachineFacts machine = DescribeMachine();
   directory.UpdateManifest({{"weft", Json(kVersion).dump()},
@@ -108,8 +108,7 @@ struct Outcome {
 };
 
 // Runs the graph to its end, saving checkpoints on the way and one at the end.
-Outcome RunGraph(const Algorithm& algorithm, const RunDirectory& directory,
-                 const Checkpoint* resume) {
+Outcome RunGraph(const Method& algorithm, const RunDirectory& directory, const Checkpoint* resume) {
   FragmentGraph graph;
   algorithm.Build(graph);
   graph.Validate();
@@ -120,7 +119,7 @@ Outcome RunGraph(const Algorithm& algorithm, const RunDirectory& directory,
   LogInfo(plan);
 
   const int64_t first_step = resume ? resume->steps : 0;
-  RunMonitor monitor(directory.path(), algorithm.algorithm + " " + algorithm.environment.id,
+  RunMonitor monitor(directory.path(), algorithm.algorithm + " " + algorithm.Subject(),
                      algorithm.total_steps, first_step, resume ? resume->wall_seconds : 0);
   bool perturbed = resume && resume->perturbed;
   const auto checkpoint_of = [&](const Cut& cut) {
@@ -216,11 +215,88 @@ int Finish(const Algorithm& algorithm, const RunDirectory& directory, const Outc
   return stopped_early ? kAsksForRestart : 0;
 }
 
+int FinishLanguage(const LanguageMethod& method, const RunDirectory& directory,
+                   const Outcome& outcome, bool json) {
+  const Checkpoint& last = outcome.last;
+  const TensorMap policy = PolicyOf(last);
+  const bool stopped_early = outcome.result.interrupted;
+  Json figures = Json::object();
+  if (!stopped_early) {
+    for (const auto& [name, value] : method.Finish(policy, directory.path())) figures[name] = value;
+  }
+  const Json summary{
+      {"run", directory.path()},
+      {"steps", last.steps},
+      {"evaluation", figures},
+      {"parameter_hash", Hex(Hash(policy))},
+      {"seconds_per_step", outcome.steps_per_second > 0 ? 1 / outcome.steps_per_second : 0},
+      {"wall_seconds", last.wall_seconds}};
+  directory.UpdateManifest({{"result", summary.dump()}});
+  if (json) {
+    fmt::print("{}\n", summary.dump());
+  } else {
+    fmt::print("\n{} steps in {}, {}\n", last.steps, HumanSeconds(last.wall_seconds),
+               outcome.result.stop_reason);
+    for (const auto& [name, value] : figures.items()) {
+      fmt::print("{:<22}  {:.4f}\n", name, value.get<double>());
+    }
+    fmt::print("run                     {}\nparameter hash          {}\n", directory.path(),
+               summary.at("parameter_hash").get<std::string>());
+    if (stopped_early) {
+      fmt::print("saved; go on with   weft resume {}\n", directory.path());
+    } else {
+      fmt::print("model                   {}/model (weft chat talks to it)\n", directory.path());
+    }
+  }
+  std::fflush(stdout);
+  return stopped_early ? kAsksForRestart : 0;
+}
+
+// The config's method if it trains a language model, else null.
+std::unique_ptr<LanguageMethod> LoadLanguageMethod(const ConfigSource& source) {
+  const std::string name = source.Scalar("algorithm");
+  const std::vector<std::string> names = LanguageMethods().Names();
+  if (std::ranges::find(names, name) == names.end()) return nullptr;
+  auto method = LanguageMethods().At(name).make();
+  source.Parse(*method);
+  return method;
+}
+
+int TrainLanguage(const LanguageMethod& method, bool json) {
+  {
+    FragmentGraph graph;
+    method.Build(graph);
+    graph.Validate();
+  }
+  const auto directory = RunDirectory::Create(
+      method.run,
+      fmt::format("{}-{}-{}", method.algorithm,
+                  std::filesystem::path(method.Subject()).filename().string(), method.seed),
+      ToYaml(method));
+  CatchSignals();
+  return FinishLanguage(method, directory, RunGraph(method, directory, nullptr), json);
+}
+
+int ResumeLanguage(const LanguageMethod& method, const RunDirectory& directory, bool json) {
+  std::vector<std::string> warnings;
+  const auto checkpoint = directory.Newest(warnings);
+  for (const auto& warning : warnings) LogWarn(warning);
+  CatchSignals();
+  if (checkpoint && checkpoint->steps >= method.total_steps) {
+    return FinishLanguage(method, directory,
+                          {.result = {.stop_reason = "already finished"}, .last = *checkpoint},
+                          json);
+  }
+  return FinishLanguage(method, directory,
+                        RunGraph(method, directory, checkpoint ? &*checkpoint : nullptr), json);
+}
+
 }  // namespace
 
 int Train(const TrainOptions& options) {
   ConfigSource source = ConfigSource::File(options.config);
   for (const auto& assignment : options.overrides) source.Override(assignment);
+  if (const auto method = LoadLanguageMethod(source)) return TrainLanguage(*method, options.json);
   const auto algorithm = LoadAlgorithm(source);
   algorithm->init_from = ResolvePolicy(algorithm->init_from);
   algorithm->actors =
@@ -249,6 +325,10 @@ int Resume(const ResumeOptions& options) {
     source.Override(assignment);
     LogInfo("resumed with " + assignment);
   }
+  if (const auto method = LoadLanguageMethod(source)) {
+    if (!options.overrides.empty()) WriteFileAtomic(directory.config_path(), ToYaml(*method));
+    return ResumeLanguage(*method, directory, options.json);
+  }
   const auto algorithm = LoadAlgorithm(source);
   algorithm->folder = directory.path();
   CheckVideos(*algorithm);
@@ -270,7 +350,9 @@ int Resume(const ResumeOptions& options) {
 
 int Worker(const std::string& config, int process, const std::string& address) {
   signal(SIGINT, SIG_IGN);  // a terminal's Ctrl-C reaches the whole group; the main process decides
-  const auto algorithm = LoadAlgorithm(ConfigSource::File(config));
+  const ConfigSource source = ConfigSource::File(config);
+  std::unique_ptr<Method> algorithm = LoadLanguageMethod(source);
+  if (algorithm == nullptr) algorithm = LoadAlgorithm(source);
   algorithm->folder = std::filesystem::path(config).parent_path();
   FragmentGraph graph;
   algorithm->Build(graph);
