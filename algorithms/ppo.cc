@@ -96,8 +96,12 @@ class Ppo final : public Algorithm {
                                            " is more than a rollout holds: rollout_steps x " +
                                            "rows of the environment = " + std::to_string(batch));
     }
-    if (centralised() && network.shared)
-      throw ConfigProblem("network.shared", "a critic that reads the state has a trunk of its own");
+    if (centralised()) {
+      if (network.shared)
+        throw ConfigProblem("network.shared", "a critic of the state has a trunk of its own");
+      const EnvironmentSpec spec = environment.Spec();
+      CriticInput(spec, ObservationInput(spec, {}).shape(), true);  // or it throws
+    }
     if (network.recurrent != "none" && (minibatch % rollout_steps != 0)) {
       throw ConfigProblem(
           "minibatch",

@@ -82,7 +82,23 @@ INSTANTIATE_TEST_SUITE_P(
                     Mistake{"short.yaml algorithm=pppo", "ppo"},
                     Mistake{"short.yaml total_steps=many", "total_steps"},
                     Mistake{"short.yaml placement=thread", "threads"},
+                    Mistake{"short.yaml critic=state", "tells no state"},
+                    Mistake{"short.yaml critic=state network.shared=true", "network.shared"},
                     Mistake{"short.yaml device=cuda", "device"}));
+
+TEST(CommandLine, EvaluationTellsTheReturnOfEachAgentAndOfTheTeam) {
+  const WeftProcess weft;
+  weft.Write("push.yaml",
+             "algorithm: ppo\ntotal_steps: 200\nrollout_steps: 25\nminibatch: 50\n"
+             "environment: {id: simple_push_v3}\nevaluation: {final_episodes: 0}\n");
+  ASSERT_EQ(weft.Run("train push.yaml run=push").status, 0);
+  const auto result = weft.Run("evaluate push --episodes 4 --json");
+  ASSERT_EQ(result.status, 0) << result.error;
+  const Json line = Json::parse(result.LastLine());
+  const Json& agents = line.at("evaluation").at("agents");
+  EXPECT_NEAR(agents.at("adversary_0").get<double>() + agents.at("agent_0").get<double>(),
+              line.at("evaluation").at("mean").get<double>(), 1e-9);
+}
 
 TEST(CommandLine, ActionSpacesThatDoNotFitAreRefused) {
   const WeftProcess weft;
