@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/algorithms/run_algorithm.h"
+#include "tests/environments/relay_environment.h"
 
 namespace weft {
 namespace {
@@ -67,6 +68,24 @@ TEST_P(AlgorithmConformance, EveryCheckpointResumesToTheSameHash) {
   EXPECT_EQ(RunWith({"placement=threads", "threads=2", "actors=1"}, &whole.checkpoints[1]).hash,
             whole.hash)
       << "resumed on threads";
+}
+
+// An episode of the relay takes 5 ticks of 3 rows, the reset among them, of which agents are there
+// for 2 + 3 + 3 steps.
+TEST(SeveralAgents, OnlyThoseWhoAreThereCount) {
+  Environments().Add("Relay-v0", MakeMultiAgentEntry<RelayEnvironment>("a relay"));
+  const auto ppo = AlgorithmFrom(
+      "algorithm: ppo\ntotal_steps: 64\nthreads: 1\nenvironment: {id: Relay-v0, rows: 4}\n"
+      "rollout_steps: 5\nminibatch: 60\nevaluation: {every: 1000}\n");
+  const AlgorithmRun run = RunAlgorithm(*ppo);
+  EXPECT_EQ(run.steps, 64) << "two rollouts of four episodes of eight steps";
+  EXPECT_EQ(EvaluateRun(*ppo, run).mean_length, 4);
+
+  const auto dqn = AlgorithmFrom(
+      "algorithm: dqn\ntotal_steps: 64\nthreads: 1\nenvironment: {id: Relay-v0, rows: 4}\n"
+      "train_every: 60\nevaluation: {every: 1000}\n"
+      "replay: {capacity: 100, batch_size: 4, min_size: 20}\n");
+  EXPECT_EQ(RunAlgorithm(*dqn).steps, 64);
 }
 
 // Two learners, each on half of every minibatch, joined by Reduce.
