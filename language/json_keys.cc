@@ -34,6 +34,22 @@ const JsonValue* JsonKeys::Find(std::string_view key) {
   return value && !value->IsNull() ? value : nullptr;
 }
 
+const JsonValue& JsonKeys::Required(std::string_view key) {
+  const JsonValue* value = Find(key);
+  if (!value) Fail(key, "is missing");
+  return *value;
+}
+
+std::string JsonKeys::RequiredString(std::string_view key) {
+  const JsonValue& value = Required(key);
+  if (!value.IsString()) FailKind(key, "a string", value);
+  return value.AsString();
+}
+
+JsonKeys JsonKeys::Member(std::string_view key, const JsonValue& value) const {
+  return JsonKeys(value, file_, prefix_ + std::string(key) + ".");
+}
+
 bool JsonKeys::Has(std::string_view key) {
   return Find(key) != nullptr;
 }

@@ -31,8 +31,13 @@ class JsonKeys {
   std::vector<float> Floats(std::string_view key);         // the same
   // One number or an array of them.
   std::vector<int64_t> Integers(std::string_view key, int64_t least, int64_t most);
+  std::string RequiredString(std::string_view key);
   // The member of any type, or null when absent or null.
   const JsonValue* Find(std::string_view key);
+  const JsonValue& Required(std::string_view key);
+  // A member that must be an object, and a value inside the member of that key.
+  JsonKeys Object(std::string_view key) { return Member(key, Required(key)); }
+  JsonKeys Member(std::string_view key, const JsonValue& value) const;
 
   // Keys that were not asked for and are not null.
   std::vector<std::string> Unread() const;
@@ -40,6 +45,10 @@ class JsonKeys {
   [[noreturn]] void Refuse(std::string_view key, const std::string& reason) const;
   // Error(kCorrupt).
   [[noreturn]] void Fail(std::string_view key, const std::string& reason) const;
+  // "FILE: KEY", for errors from elsewhere.
+  std::string PlaceOf(std::string_view key) const {
+    return file_ + ": " + prefix_ + std::string(key);
+  }
   const std::string& file() const { return file_; }
 
  private:

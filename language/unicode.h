@@ -1,4 +1,4 @@
-// Code points and their properties, of the Unicode version of the system's utf8proc. What
+// Properties of code points, of the Unicode version of the system's utf8proc. What
 // tokenizers and templates ask of a character, under the names that their definitions use.
 #pragma once
 
@@ -8,33 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/utf8.h"
+
 namespace weft {
-
-inline constexpr char32_t kReplacement = 0xFFFD;
-
-// A code point of text and the bytes it takes. Ill-formed bytes give kReplacement for each maximal
-// subpart (Unicode 15, section 3.9), so size says how many bytes it stands for.
-struct CodePoint {
-  char32_t value;
-  uint32_t size;
-};
-CodePoint DecodeCodePoint(std::string_view text, size_t position);
-// The one that ends before position, which is > 0 and at a boundary of well-formed text.
-CodePoint DecodeCodePointBefore(std::string_view text, size_t position);
-void AppendCodePoint(char32_t code, std::string& out);
-// Bytes of a code point in UTF-8.
-uint32_t Utf8Size(char32_t code);
-
-bool IsAscii(std::string_view text);
-bool IsUtf8(std::string_view text);
-// Of well-formed text.
-size_t CountCodePoints(std::string_view text);
-// The bytes at the end of text that may be the beginning of a longer code point.
-size_t IncompleteTail(std::string_view text);
-// Appends text, each maximal ill-formed subpart replaced by U+FFFD.
-void AppendReplaced(std::string_view text, std::string& out);
-std::u32string ToCodePoints(std::string_view text);
-std::string ToUtf8(std::u32string_view text);
 
 enum class CharacterClass : uint8_t { kLetter, kNumber, kSpace, kOther };
 CharacterClass ClassOfWide(char32_t code);  // code >= 128

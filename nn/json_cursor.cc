@@ -1,51 +1,14 @@
 #include "nn/json_cursor.h"
 
-#include <array>
-#include <limits>
-
 #include "base/check.h"
+#include "base/utf8.h"
 
 namespace weft {
 namespace {
 
-void AppendCodePoint(uint32_t code, std::string& out) {
-  if (code < 0x80) {
-    out += static_cast<char>(code);
-  } else if (code < 0x800) {
-    out += static_cast<char>(0xC0 | (code >> 6));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  } else if (code < 0x10000) {
-    out += static_cast<char>(0xE0 | (code >> 12));
-    out += static_cast<char>(0x80 | ((code >> 6) & 0x3F));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  } else {
-    out += static_cast<char>(0xF0 | (code >> 18));
-    out += static_cast<char>(0x80 | ((code >> 12) & 0x3F));
-    out += static_cast<char>(0x80 | ((code >> 6) & 0x3F));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  }
-}
-
 bool IsWordByte(uint8_t byte) {
   return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') ||
          (byte >= 'A' && byte <= 'Z') || byte == '_' || byte == '.';
-}
-
-// What may follow a lead byte: Unicode 15, table 3-7 (well-formed UTF-8 byte sequences).
-struct Utf8Lead {
-  int continuations;  // 0: not a lead byte
-  uint8_t second_low, second_high;
-};
-
-Utf8Lead LeadOf(uint8_t byte) {
-  if (byte >= 0xC2 && byte <= 0xDF) return {1, 0x80, 0xBF};
-  if (byte == 0xE0) return {2, 0xA0, 0xBF};
-  if (byte == 0xED) return {2, 0x80, 0x9F};  // no surrogates
-  if (byte >= 0xE1 && byte <= 0xEF) return {2, 0x80, 0xBF};
-  if (byte == 0xF0) return {3, 0x90, 0xBF};
-  if (byte >= 0xF1 && byte <= 0xF3) return {3, 0x80, 0xBF};
-  if (byte == 0xF4) return {3, 0x80, 0x8F};
-  return {0, 0, 0};
 }
 
 }  // namespace
@@ -172,18 +135,11 @@ std::string JsonCursor::String(const char* what, size_t limit) {
 }
 
 void JsonCursor::AppendUtf8Sequence(std::string& out) {
-  const Utf8Lead lead = LeadOf(text_[position_]);
-  if (lead.continuations == 0) Fail("invalid UTF-8");
-  for (int i = 0; i <= lead.continuations; ++i) {
-    if (position_ == text_.size()) Fail("invalid UTF-8");
-    const uint8_t byte = text_[position_];
-    const bool well_formed = i == 0   ? true
-                             : i == 1 ? byte >= lead.second_low && byte <= lead.second_high
-                                      : byte >= 0x80 && byte <= 0xBF;
-    if (!well_formed) Fail("invalid UTF-8");
-    out += static_cast<char>(byte);
-    ++position_;
-  }
+  const std::string_view text(reinterpret_cast<const char*>(text_.data()), text_.size());
+  const Utf8Subpart part = ReadUtf8(text, position_);
+  if (!part.whole) Fail("invalid UTF-8");
+  out.append(text.substr(position_, part.size));
+  position_ += part.size;
 }
 
 uint32_t JsonCursor::HexQuad() {

@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "base/file.h"
-#include "language/tokenizer/json_fields.h"
+#include "language/json_keys.h"
 #include "language/tokenizer/tokenizer_parts.h"
 
 namespace weft {
@@ -13,12 +13,11 @@ namespace {
 constexpr uint64_t kMaxFileBytes = uint64_t{1} << 28;
 
 // A special token of tokenizer_config.json: its text, or an object with it.
-int32_t ReadRole(const Tokenizer& tokenizer, const JsonFields& fields, std::string_view key) {
+int32_t ReadRole(const Tokenizer& tokenizer, JsonKeys& fields, std::string_view key) {
   const JsonValue* value = fields.Find(key);
   if (!value) return -1;
-  const std::string text = value->IsObject()
-                               ? JsonFields(*value, fields.PlaceOf(key)).String("content")
-                               : fields.String(key);
+  const std::string text =
+      value->IsObject() ? fields.Object(key).RequiredString("content") : fields.RequiredString(key);
   return tokenizer.Find(text);
 }
 
@@ -44,7 +43,7 @@ Tokenizer Tokenizer::Load(const std::string& path) {
     const std::string config = (place / name).string();
     if (!FileExists(config)) continue;
     const JsonValue document = ReadJsonFile(config);
-    const JsonFields fields(document, config + ":");
+    JsonKeys fields(document, config);
     tokenizer.special_ = {.bos = ReadRole(tokenizer, fields, "bos_token"),
                           .eos = ReadRole(tokenizer, fields, "eos_token"),
                           .unknown = ReadRole(tokenizer, fields, "unk_token"),

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <functional>
 
-#include "language/tokenizer/json_fields.h"
+#include "base/check.h"
+#include "language/json_keys.h"
 #include "language/tokenizer/marker.h"
 #include "language/tokenizer/tokenizer_parts.h"
 #include "language/unicode.h"
@@ -14,34 +15,34 @@ namespace {
 constexpr size_t kMaxSteps = 64;  // of one chain
 
 // Calls read(fields, type) for a component, or for each of a Sequence of them, which may nest.
-void ForEachStep(const JsonFields& fields, std::string_view list, size_t& steps,
-                 const std::function<void(const JsonFields&, const std::string&)>& read) {
-  const std::string type = fields.String("type");
+void ForEachStep(JsonKeys fields, std::string_view list, size_t& steps,
+                 const std::function<void(JsonKeys&, const std::string&)>& read) {
+  const std::string type = fields.RequiredString("type");
   if (type != "Sequence") {
-    if (++steps > kMaxSteps) fields.Fail("is one of more than 64 steps");
+    if (++steps > kMaxSteps) fields.Fail("type", "is one of more than 64 steps");
     return read(fields, type);
   }
-  const JsonValue& items = fields.Need(list);
+  const JsonValue& items = fields.Required(list);
   if (!items.IsArray()) fields.Fail(list, "must be an array");
   size_t index = 0;
   for (const JsonValue& item : items.Items()) {
     const std::string key = std::string(list) + "[" + std::to_string(index++) + "]";
-    ForEachStep(JsonFields(item, fields.PlaceOf(key)), list, steps, read);
+    ForEachStep(fields.Member(key, item), list, steps, read);
   }
 }
 
-void ForEachStep(const JsonFields& root, std::string_view key, std::string_view list,
-                 const std::function<void(const JsonFields&, const std::string&)>& read) {
+void ForEachStep(JsonKeys& root, std::string_view key, std::string_view list,
+                 const std::function<void(JsonKeys&, const std::string&)>& read) {
   const JsonValue* component = root.Find(key);
   size_t steps = 0;
-  if (component) ForEachStep(JsonFields(*component, root.PlaceOf(key)), list, steps, read);
+  if (component) ForEachStep(root.Member(key, *component), list, steps, read);
 }
 
-[[noreturn]] void Unsupported(const JsonFields& fields, const std::string& type) {
+[[noreturn]] void Unsupported(JsonKeys& fields, const std::string& type) {
   fields.Fail("type", "\"" + type.substr(0, 100) + "\" is not supported");
 }
 
-std::shared_ptr<const Regex> MakeRegex(const JsonFields& fields, const std::string& text) {
+std::shared_ptr<const Regex> MakeRegex(JsonKeys& fields, const std::string& text) {
   try {
     return std::make_shared<const Regex>(text);
   } catch (Error& error) {
@@ -50,15 +51,15 @@ std::shared_ptr<const Regex> MakeRegex(const JsonFields& fields, const std::stri
   }
 }
 
-Pattern ReadPattern(const JsonFields& fields) {
-  const JsonFields pattern(fields.Need("pattern"), fields.PlaceOf("pattern"));
-  if (pattern.Find("String")) return {pattern.String("String"), nullptr};
-  const std::string text = pattern.String("Regex");
+Pattern ReadPattern(JsonKeys& fields) {
+  JsonKeys pattern = fields.Object("pattern");
+  if (pattern.Find("String")) return {pattern.RequiredString("String"), nullptr};
+  const std::string text = pattern.RequiredString("Regex");
   return {text, MakeRegex(fields, text)};
 }
 
-SplitBehaviour ReadBehaviour(const JsonFields& fields, const std::string& fallback) {
-  const std::string name = fields.String("behavior", fallback);
+SplitBehaviour ReadBehaviour(JsonKeys& fields, const std::string& fallback) {
+  const std::string name = fields.String("behavior").value_or(fallback);
   if (name == "Isolated") return SplitBehaviour::kIsolated;
   if (name == "Removed") return SplitBehaviour::kRemoved;
   if (name == "MergedWithPrevious") return SplitBehaviour::kMergedWithPrevious;
@@ -68,22 +69,22 @@ SplitBehaviour ReadBehaviour(const JsonFields& fields, const std::string& fallba
 }
 
 // A member that is one code point.
-std::string ReadCodePoint(const JsonFields& fields, std::string_view key, std::string fallback) {
-  std::string text = fields.String(key, std::move(fallback));
+std::string ReadCodePoint(JsonKeys& fields, std::string_view key, std::string fallback) {
+  std::string text = fields.String(key).value_or(std::move(fallback));
   if (CountCodePoints(text) != 1) fields.Fail(key, "must be one character");
   return text;
 }
 
-PrependScheme ReadPrepend(const JsonFields& fields) {
-  const bool old = fields.Bool("add_prefix_space", true);
-  const std::string name = fields.String("prepend_scheme", old ? "always" : "never");
+PrependScheme ReadPrepend(JsonKeys& fields) {
+  const bool old = fields.Bool("add_prefix_space").value_or(true);
+  const std::string name = fields.String("prepend_scheme").value_or(old ? "always" : "never");
   if (name == "always") return PrependScheme::kAlways;
   if (name == "first") return PrependScheme::kFirst;
   if (name == "never") return PrependScheme::kNever;
   fields.Fail("prepend_scheme", "\"" + name + "\" is not supported");
 }
 
-NormaliserStep ReadNormaliser(const JsonFields& fields, const std::string& type) {
+NormaliserStep ReadNormaliser(JsonKeys& fields, const std::string& type) {
   using Kind = NormaliserStep::Kind;
   NormaliserStep step;
   if (type == "NFC") {
@@ -100,21 +101,21 @@ NormaliserStep ReadNormaliser(const JsonFields& fields, const std::string& type)
     step.kind = Kind::kStripAccents;
   } else if (type == "Strip") {
     step.kind = Kind::kStrip;
-    step.left = fields.Bool("strip_left", true);
-    step.right = fields.Bool("strip_right", true);
+    step.left = fields.Bool("strip_left").value_or(true);
+    step.right = fields.Bool("strip_right").value_or(true);
   } else if (type == "Prepend") {
     step.kind = Kind::kPrepend;
-    step.content = fields.String("prepend");
+    step.content = fields.RequiredString("prepend");
   } else if (type == "Replace") {
     step.kind = Kind::kReplace;
     step.pattern = ReadPattern(fields);
-    step.content = fields.String("content");
+    step.content = fields.RequiredString("content");
   } else if (type == "BertNormalizer") {
     step.kind = Kind::kBert;
-    step.clean_text = fields.Bool("clean_text", true);
-    step.chinese = fields.Bool("handle_chinese_chars", true);
-    step.lowercase = fields.Bool("lowercase", true);
-    step.strip_accents = fields.Bool("strip_accents", step.lowercase);
+    step.clean_text = fields.Bool("clean_text").value_or(true);
+    step.chinese = fields.Bool("handle_chinese_chars").value_or(true);
+    step.lowercase = fields.Bool("lowercase").value_or(true);
+    step.strip_accents = fields.Bool("strip_accents").value_or(step.lowercase);
   } else {
     Unsupported(fields, type);
   }
@@ -126,25 +127,25 @@ constexpr std::string_view kWhitespacePattern =
     R"([\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{200C}\x{200D}]+|)"
     R"([^\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{200C}\x{200D}\s]+)";
 
-void ReadPreTokenizer(const JsonFields& fields, const std::string& type, TokenizerParts& parts) {
+void ReadPreTokenizer(JsonKeys& fields, const std::string& type, TokenizerParts& parts) {
   using Kind = PreTokenizerStep::Kind;
-  if (parts.byte_level) fields.Fail("stands behind ByteLevel, which has to be the last");
+  if (parts.byte_level) fields.Fail("type", "stands behind ByteLevel, which has to be the last");
   PreTokenizerStep step;
   if (type == "ByteLevel") {
-    if (fields.Bool("add_prefix_space", true)) {
+    if (fields.Bool("add_prefix_space").value_or(true)) {
       step.kind = Kind::kPrefixSpace;
       parts.pre_tokenizers.push_back(step);
     }
     parts.byte_level = true;
-    if (!fields.Bool("use_regex", true)) return;
+    if (!fields.Bool("use_regex").value_or(true)) return;
     step.kind = Kind::kKnown;
     step.known = KnownPattern::kGpt2;
   } else if (type == "Split") {
     step.behaviour = ReadBehaviour(fields, "Isolated");
-    step.invert = fields.Bool("invert", false);
+    step.invert = fields.Bool("invert").value_or(false);
     step.kind = Kind::kPattern;
-    const JsonFields pattern(fields.Need("pattern"), fields.PlaceOf("pattern"));
-    const auto known = FindKnownPattern(pattern.String("Regex", ""));
+    JsonKeys pattern = fields.Object("pattern");
+    const auto known = FindKnownPattern(pattern.String("Regex").value_or(""));
     // Known patterns match everything, so what is kept is the same in either of two behaviours.
     const bool all = step.behaviour == SplitBehaviour::kIsolated && !step.invert;
     const bool inverted = step.behaviour == SplitBehaviour::kRemoved && step.invert;
@@ -156,7 +157,7 @@ void ReadPreTokenizer(const JsonFields& fields, const std::string& type, Tokeniz
     }
   } else if (type == "Digits") {
     step.kind = Kind::kDigits;
-    step.individual = fields.Bool("individual_digits", false);
+    step.individual = fields.Bool("individual_digits").value_or(false);
   } else if (type == "Punctuation") {
     step.kind = Kind::kPunctuation;
     step.behaviour = ReadBehaviour(fields, "Isolated");
@@ -177,7 +178,7 @@ void ReadPreTokenizer(const JsonFields& fields, const std::string& type, Tokeniz
     step.kind = Kind::kMetaspace;
     step.content = ReadCodePoint(fields, "replacement", std::string(kSpaceMarker));
     step.prepend = ReadPrepend(fields);
-    step.cut = fields.Bool("split", true);
+    step.cut = fields.Bool("split").value_or(true);
   } else {
     Unsupported(fields, type);
   }
@@ -185,10 +186,10 @@ void ReadPreTokenizer(const JsonFields& fields, const std::string& type, Tokeniz
 }
 
 // The ids that special_tokens of a TemplateProcessing gives a name.
-std::vector<int32_t> ReadTemplateIds(const JsonFields& fields, const std::string& name) {
-  const JsonFields names(fields.Need("special_tokens"), fields.PlaceOf("special_tokens"));
-  const JsonFields entry(names.Need(name), names.PlaceOf(name));
-  const JsonValue& ids = entry.Need("ids");
+std::vector<int32_t> ReadTemplateIds(JsonKeys& fields, const std::string& name) {
+  JsonKeys names = fields.Object("special_tokens");
+  JsonKeys entry = names.Object(name);
+  const JsonValue& ids = entry.Required("ids");
   std::vector<int32_t> out;
   for (const JsonValue& id : ids.IsArray() ? ids.Items() : std::span<const JsonValue>()) {
     int64_t value = -1;
@@ -201,21 +202,21 @@ std::vector<int32_t> ReadTemplateIds(const JsonFields& fields, const std::string
   return out;
 }
 
-void ReadTemplate(const JsonFields& fields, PostProcessor& post) {
-  const JsonValue& single = fields.Need("single");
+void ReadTemplate(JsonKeys& fields, PostProcessor& post) {
+  const JsonValue& single = fields.Required("single");
   if (!single.IsArray()) fields.Fail("single", "must be an array");
   std::vector<int32_t> before, behind;
   int texts = 0;
   for (const JsonValue& item : single.Items()) {
-    const JsonFields piece(item, fields.PlaceOf("single"));
+    JsonKeys piece = fields.Member("single", item);
     if (const JsonValue* token = piece.Find("SpecialToken")) {
-      const JsonFields special(*token, piece.PlaceOf("SpecialToken"));
-      const auto ids = ReadTemplateIds(fields, special.String("id"));
+      JsonKeys special = piece.Member("SpecialToken", *token);
+      const auto ids = ReadTemplateIds(fields, special.RequiredString("id"));
       auto& side = texts == 0 ? before : behind;
       side.insert(side.end(), ids.begin(), ids.end());
     } else {
-      const JsonFields text(piece.Need("Sequence"), piece.PlaceOf("Sequence"));
-      if (text.String("id") != "A") piece.Fail("may hold the text A only");
+      JsonKeys text = piece.Object("Sequence");
+      if (text.RequiredString("id") != "A") piece.Fail("Sequence", "may hold the text A only");
       ++texts;
     }
   }
@@ -225,33 +226,33 @@ void ReadTemplate(const JsonFields& fields, PostProcessor& post) {
 }
 
 // ["<s>", 0]
-int32_t ReadTokenPair(const JsonFields& fields, std::string_view key) {
-  const JsonValue& pair = fields.Need(key);
+int32_t ReadTokenPair(JsonKeys& fields, std::string_view key) {
+  const JsonValue& pair = fields.Required(key);
   int64_t id = -1;
   const bool holds = pair.IsArray() && pair.Items().size() == 2 && pair.Items()[1].GetInteger(id);
   if (!holds || id < 0 || id > INT32_MAX) fields.Fail(key, "must be a token and its id");
   return static_cast<int32_t>(id);
 }
 
-void ReadPostProcessor(const JsonFields& fields, const std::string& type, PostProcessor& post) {
+void ReadPostProcessor(JsonKeys& fields, const std::string& type, PostProcessor& post) {
   if (type == "TemplateProcessing") {
     ReadTemplate(fields, post);
   } else if (type == "ByteLevel") {
-    post.trim_offsets |= fields.Bool("trim_offsets", true);
-    post.keep_first_space = fields.Bool("add_prefix_space", true);
+    post.trim_offsets |= fields.Bool("trim_offsets").value_or(true);
+    post.keep_first_space = fields.Bool("add_prefix_space").value_or(true);
   } else if (type == "BertProcessing" || type == "RobertaProcessing") {
     post.prefix.insert(post.prefix.begin(), ReadTokenPair(fields, "cls"));
     post.suffix.push_back(ReadTokenPair(fields, "sep"));
     if (type == "RobertaProcessing") {
-      post.trim_offsets |= fields.Bool("trim_offsets", true);
-      post.keep_first_space = fields.Bool("add_prefix_space", true);
+      post.trim_offsets |= fields.Bool("trim_offsets").value_or(true);
+      post.keep_first_space = fields.Bool("add_prefix_space").value_or(true);
     }
   } else {
     Unsupported(fields, type);
   }
 }
 
-DecoderStep ReadDecoder(const JsonFields& fields, const std::string& type, bool fused) {
+DecoderStep ReadDecoder(JsonKeys& fields, const std::string& type, bool fused) {
   using Kind = DecoderStep::Kind;
   DecoderStep step;
   step.fused = fused;
@@ -264,45 +265,44 @@ DecoderStep ReadDecoder(const JsonFields& fields, const std::string& type, bool 
   } else if (type == "Strip") {
     step.kind = Kind::kStrip;
     step.content = ReadCodePoint(fields, "content", " ");
-    step.start = fields.Integer("start", INT32_MAX, 0);
-    step.stop = fields.Integer("stop", INT32_MAX, 0);
+    step.start = fields.Integer("start", 0, INT32_MAX).value_or(0);
+    step.stop = fields.Integer("stop", 0, INT32_MAX).value_or(0);
   } else if (type == "Replace") {
     step.kind = Kind::kReplace;
     step.pattern = ReadPattern(fields);
-    step.content = fields.String("content");
+    step.content = fields.RequiredString("content");
   } else if (type == "Metaspace") {
     step.kind = Kind::kMetaspace;
     step.content = ReadCodePoint(fields, "replacement", std::string(kSpaceMarker));
     step.drop_first = ReadPrepend(fields) != PrependScheme::kNever;
   } else if (type == "WordPiece") {
     step.kind = Kind::kWordPiece;
-    step.content = fields.String("prefix", "##");
-    step.cleanup = fields.Bool("cleanup", true);
+    step.content = fields.String("prefix").value_or("##");
+    step.cleanup = fields.Bool("cleanup").value_or(true);
   } else if (type == "BPEDecoder") {
     step.kind = Kind::kBpeSuffix;
-    step.content = fields.String("suffix", "</w>");
+    step.content = fields.String("suffix").value_or("</w>");
   } else {
     Unsupported(fields, type);
   }
   const bool whole = step.kind == Kind::kStrip || step.kind == Kind::kFuse;
-  if (fused && !whole) fields.Fail("stands behind Fuse, where only Strip may");
+  if (fused && !whole) fields.Fail("type", "stands behind Fuse, where only Strip may");
   return step;
 }
 
 }  // namespace
 
 void ReadComponents(const JsonValue& document, const std::string& file, TokenizerParts& parts) {
-  const JsonFields root(document, file + ":");
-  ForEachStep(root, "normalizer", "normalizers", [&](const auto& fields, const auto& type) {
+  JsonKeys root(document, file);
+  ForEachStep(root, "normalizer", "normalizers", [&](auto& fields, const auto& type) {
     parts.normalisers.push_back(ReadNormaliser(fields, type));
   });
   ForEachStep(root, "pre_tokenizer", "pretokenizers",
-              [&](const auto& fields, const auto& type) { ReadPreTokenizer(fields, type, parts); });
-  ForEachStep(root, "post_processor", "processors", [&](const auto& fields, const auto& type) {
-    ReadPostProcessor(fields, type, parts.post);
-  });
+              [&](auto& fields, const auto& type) { ReadPreTokenizer(fields, type, parts); });
+  ForEachStep(root, "post_processor", "processors",
+              [&](auto& fields, const auto& type) { ReadPostProcessor(fields, type, parts.post); });
   bool fused = false;
-  ForEachStep(root, "decoder", "decoders", [&](const auto& fields, const auto& type) {
+  ForEachStep(root, "decoder", "decoders", [&](auto& fields, const auto& type) {
     parts.decoders.push_back(ReadDecoder(fields, type, fused));
     fused |= type == "Fuse";
   });

@@ -1,7 +1,7 @@
 // The model, the added tokens and the vocabulary of a tokenizer.json.
 #include <algorithm>
 
-#include "language/tokenizer/json_fields.h"
+#include "language/json_keys.h"
 #include "language/tokenizer/tokenizer_parts.h"
 
 namespace weft {
@@ -12,8 +12,8 @@ int64_t LargestId(size_t tokens) {
   return static_cast<int64_t>(4 * tokens + 65536);
 }
 
-Vocabulary ReadVocabulary(const JsonFields& model) {
-  const JsonValue& entries = model.Need("vocab");
+Vocabulary ReadVocabulary(JsonKeys& model) {
+  const JsonValue& entries = model.Required("vocab");
   if (!entries.IsObject()) {
     model.Fail("vocab", "must be an object of token: id, not " + std::string(entries.KindName()));
   }
@@ -39,7 +39,7 @@ Vocabulary ReadVocabulary(const JsonFields& model) {
 }
 
 // "left right", split at the first space, or ["left", "right"].
-std::pair<std::string_view, std::string_view> MergeParts(const JsonFields& model, size_t rank,
+std::pair<std::string_view, std::string_view> MergeParts(JsonKeys& model, size_t rank,
                                                          const JsonValue& merge) {
   const auto fail = [&](const std::string& reason) {
     model.Fail("merges[" + std::to_string(rank) + "]", reason);
@@ -59,8 +59,7 @@ std::pair<std::string_view, std::string_view> MergeParts(const JsonFields& model
   return {merge.Items()[0].AsString(), merge.Items()[1].AsString()};
 }
 
-std::unique_ptr<TokenModel> ReadBpe(const JsonFields& model, const std::string& file,
-                                    bool byte_level) {
+std::unique_ptr<TokenModel> ReadBpe(JsonKeys& model, const std::string& file, bool byte_level) {
   BpeParts parts;
   parts.file = file;
   parts.vocabulary = ReadVocabulary(model);
@@ -71,13 +70,13 @@ std::unique_ptr<TokenModel> ReadBpe(const JsonFields& model, const std::string& 
       model.Fail("dropout", "makes tokens random; weft encodes without: set it to null");
     }
   }
-  parts.unknown = model.String("unk_token", "");
-  parts.prefix = model.String("continuing_subword_prefix", "");
-  parts.suffix = model.String("end_of_word_suffix", "");
-  parts.fuse_unknown = model.Bool("fuse_unk", false);
-  parts.byte_fallback = model.Bool("byte_fallback", false);
-  parts.ignore_merges = model.Bool("ignore_merges", false);
-  const JsonValue& merges = model.Need("merges");
+  parts.unknown = model.String("unk_token").value_or("");
+  parts.prefix = model.String("continuing_subword_prefix").value_or("");
+  parts.suffix = model.String("end_of_word_suffix").value_or("");
+  parts.fuse_unknown = model.Bool("fuse_unk").value_or(false);
+  parts.byte_fallback = model.Bool("byte_fallback").value_or(false);
+  parts.ignore_merges = model.Bool("ignore_merges").value_or(false);
+  const JsonValue& merges = model.Required("merges");
   if (!merges.IsArray()) {
     model.Fail("merges", "must be an array, not " + std::string(merges.KindName()));
   }
@@ -96,25 +95,25 @@ std::unique_ptr<TokenModel> ReadBpe(const JsonFields& model, const std::string& 
   return MakeBpe(std::move(parts));
 }
 
-std::unique_ptr<TokenModel> ReadWordPiece(const JsonFields& model) {
+std::unique_ptr<TokenModel> ReadWordPiece(JsonKeys& model) {
   Vocabulary vocabulary = ReadVocabulary(model);
-  const std::string unknown = model.String("unk_token", "[UNK]");
+  const std::string unknown = model.String("unk_token").value_or("[UNK]");
   const int32_t id = vocabulary.Find(unknown);
   if (id < 0) model.Fail("unk_token", "\"" + unknown + "\" is not in the vocabulary");
-  const int64_t most = model.Integer("max_input_chars_per_word", INT32_MAX, 100);
-  return MakeWordPiece(std::move(vocabulary), id, model.String("continuing_subword_prefix", "##"),
-                       most);
+  const int64_t most = model.Integer("max_input_chars_per_word", 0, INT32_MAX).value_or(100);
+  return MakeWordPiece(std::move(vocabulary), id,
+                       model.String("continuing_subword_prefix").value_or("##"), most);
 }
 
 }  // namespace
 
 std::unique_ptr<TokenModel> ReadModel(const JsonValue& document, const std::string& file,
                                       bool byte_level) {
-  const JsonFields root(document, file + ":");
-  const JsonFields model(root.Need("model"), root.PlaceOf("model"));
+  JsonKeys root(document, file);
+  JsonKeys model = root.Object("model");
   // Old files have no type; then the members say what it is.
   const bool has_merges = model.Find("merges") != nullptr;
-  const std::string type = model.String("type", has_merges ? "BPE" : "WordPiece");
+  const std::string type = model.String("type").value_or(has_merges ? "BPE" : "WordPiece");
   if (type == "BPE") return ReadBpe(model, file, byte_level);
   if (type == "WordPiece") return ReadWordPiece(model);
   model.Fail("type", "\"" + type + "\" is not supported; weft has BPE and WordPiece");
@@ -122,7 +121,7 @@ std::unique_ptr<TokenModel> ReadModel(const JsonValue& document, const std::stri
 
 std::vector<AddedToken> ReadAddedTokens(const JsonValue& document, const std::string& file,
                                         const Vocabulary& vocabulary) {
-  const JsonFields root(document, file + ":");
+  JsonKeys root(document, file);
   std::vector<AddedToken> added;
   const JsonValue* entries = root.Find("added_tokens");
   if (!entries) return added;
@@ -130,16 +129,15 @@ std::vector<AddedToken> ReadAddedTokens(const JsonValue& document, const std::st
   const int64_t most = LargestId(static_cast<size_t>(vocabulary.size()) + entries->Items().size());
   Vocabulary seen;
   for (const JsonValue& entry : entries->Items()) {
-    const JsonFields fields(entry,
-                            root.PlaceOf("added_tokens[" + std::to_string(added.size()) + "]"));
+    JsonKeys fields = root.Member("added_tokens[" + std::to_string(added.size()) + "]", entry);
     AddedToken token;
-    token.id = static_cast<int32_t>(fields.Integer("id", most));
-    token.content = fields.String("content");
-    token.special = fields.Bool("special", false);
-    token.single_word = fields.Bool("single_word", false);
-    token.lstrip = fields.Bool("lstrip", false);
-    token.rstrip = fields.Bool("rstrip", false);
-    token.normalised = fields.Bool("normalized", !token.special);
+    token.id = static_cast<int32_t>(fields.RequiredInteger("id", 0, most));
+    token.content = fields.RequiredString("content");
+    token.special = fields.Bool("special").value_or(false);
+    token.single_word = fields.Bool("single_word").value_or(false);
+    token.lstrip = fields.Bool("lstrip").value_or(false);
+    token.rstrip = fields.Bool("rstrip").value_or(false);
+    token.normalised = fields.Bool("normalized").value_or(!token.special);
     if (token.content.empty()) fields.Fail("content", "is empty");
     const int32_t known = vocabulary.Find(token.content);
     if (known >= 0 ? known != token.id : vocabulary.Has(token.id)) {
