@@ -1,5 +1,6 @@
 #include "environments/observation_input.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -19,44 +20,63 @@ constexpr float kForbidden = 1e30f;       // taken off what an illegal action is
       spec.id + ": networks cannot read its integer observation " + leaf.name + ", which " + why);
 }
 
+// Whether all bounds on this side are `bound`.
+bool All(const std::vector<double>& bounds, double bound) {
+  return !bounds.empty() && std::ranges::all_of(bounds, [=](double b) { return b == bound; });
+}
+
+// Whether a leaf of bytes is of something else than pixels, and of nothing but 0 and 1.
+bool HoldsCodes(const Leaf& leaf) {
+  return leaf.dtype == DType::kUInt8 && !leaf.high.empty() && !All(leaf.high, 255);
+}
+bool HoldsBits(const Leaf& leaf) {
+  return All(leaf.low, 0) && All(leaf.high, 1);
+}
+
 }  // namespace
 
-// All leaves but the mask and the state. One leaf of real numbers keeps its shape, everything else
-// becomes flat.
+// All leaves but the mask and the state. One leaf of real numbers or pixels keeps its shape,
+// everything else becomes flat.
 std::vector<ObservationInput::Part> ObservationInput::ReadableParts(const EnvironmentSpec& spec) {
   std::vector<Part> parts;
   for (const Leaf& leaf : spec.observation) {
     if (leaf.name == "action_mask" || leaf.name == "state") continue;
     Part part{.leaf = leaf, .width = leaf.shape.elements()};
-    if (leaf.dtype == DType::kInt64) {
-      double columns = 0;
-      for (size_t i = 0; i < static_cast<size_t>(leaf.shape.elements()); ++i) {
-        if (leaf.low.empty() || leaf.high.empty()) Refuse(spec, leaf, "has no bounds");
-        const double low = leaf.low[i % leaf.low.size()], high = leaf.high[i % leaf.high.size()];
-        columns += high - low + 1;
-        if (!(low <= high) || !(columns <= kMostColumns) || !(std::abs(low) < 0x1p53))
-          Refuse(spec, leaf, "has too many values for one number each");
-        part.low.push_back(static_cast<int64_t>(low));
-        part.count.push_back(static_cast<int64_t>(high - low) + 1);
-      }
-      part.width = static_cast<int64_t>(columns);
-    }
+    part.whole = leaf.dtype != DType::kInt64 && !HoldsCodes(leaf);
+    if (leaf.dtype == DType::kInt64 || (HoldsCodes(leaf) && !HoldsBits(leaf)))
+      ReadIntegers(spec, part);
     parts.push_back(std::move(part));
   }
   if (parts.empty()) throw ConfigProblem("environment.id", spec.id + " has no observation");
   return parts;
 }
 
+void ObservationInput::ReadIntegers(const EnvironmentSpec& spec, Part& part) {
+  const Leaf& leaf = part.leaf;
+  double columns = 0;
+  for (size_t i = 0; i < static_cast<size_t>(leaf.shape.elements()); ++i) {
+    if (leaf.low.empty() || leaf.high.empty()) Refuse(spec, leaf, "has no bounds");
+    const double low = leaf.low[i % leaf.low.size()], high = leaf.high[i % leaf.high.size()];
+    columns += high - low + 1;
+    if (!(low <= high) || !(columns <= kMostColumns) || !(std::abs(low) < 0x1p53))
+      Refuse(spec, leaf, "has too many values for one number each");
+    part.low.push_back(static_cast<int64_t>(low));
+    part.count.push_back(static_cast<int64_t>(high - low) + 1);
+  }
+  part.width = static_cast<int64_t>(columns);
+}
+
 Shape ObservationInput::InputShape(const std::vector<Part>& parts) {
-  if (parts.size() == 1 && !parts[0].integer()) return parts[0].leaf.shape;
+  if (parts.size() == 1 && parts[0].whole) return parts[0].leaf.shape;
   int64_t size = 0;
   for (const Part& part : parts) size += part.width;
   return {size};
 }
 
+template <class T>
 Tensor ObservationInput::OneHot(const Part& part, const Tensor& values) {
   const size_t elements = part.count.size();
-  const auto from = values.data<int64_t>();
+  const auto from = values.data<T>();
   Tensor x = Tensor::Zeros({static_cast<int64_t>(from.size() / elements), part.width});
   auto* to = x.data<float>().data();
   for (size_t i = 0; i < from.size(); ++i) {
@@ -65,7 +85,8 @@ Tensor ObservationInput::OneHot(const Part& part, const Tensor& values) {
     const uint64_t column =
         static_cast<uint64_t>(from[i]) - static_cast<uint64_t>(part.low[element]);
     WEFT_CHECK(column < static_cast<uint64_t>(part.count[element]))
-        << "observation " << part.leaf.name << " is " << from[i] << ", outside its bounds";
+        << "observation " << part.leaf.name << " is " << static_cast<int64_t>(from[i])
+        << ", outside its bounds";
     to[column] = 1;
     to += part.count[element];
   }
@@ -107,15 +128,16 @@ Tensor ObservationInput::Raw(const TensorMap& leaves, int leading,
   const auto leaf = [&](const Part& part) {
     return leaves.At(prefix.empty() ? part.leaf.name : prefix + part.leaf.name);
   };
-  if (parts_.size() == 1 && !parts_[0].integer()) return leaf(parts_[0]);
+  if (whole()) return leaf(parts_[0]);
   std::vector<Tensor> inputs;
   for (const Part& part : parts_) {
     Tensor input = leaf(part);
     const auto lead = input.shape().dims().first(static_cast<size_t>(leading));
     std::vector<int64_t> dims(lead.begin(), lead.end());
     dims.push_back(part.width);
-    if (part.integer()) {
-      input = OneHot(part, input);
+    if (part.one_hot()) {
+      input = part.leaf.dtype == DType::kInt64 ? OneHot<int64_t>(part, input)
+                                               : OneHot<uint8_t>(part, input);
     } else if (input.dtype() != DType::kFloat32) {
       input = Cast(input, DType::kFloat32);
     }
@@ -152,9 +174,10 @@ std::string ObservationInput::Export(OnnxGraph& graph) const {
     std::vector<int64_t> shape = {OnnxGraph::kBatch};
     shape.insert(shape.end(), leaf.shape.dims().begin(), leaf.shape.dims().end());
     std::string part = graph.Input(leaf.name, dtype, shape);
-    if (readable.integer()) {
+    if (readable.one_hot()) {
+      if (dtype != DType::kInt64) part = graph.Node("Cast", {part}, {{"to", int64_t{7}}});
       part = ExportOneHot(readable, part, graph);
-    } else if (parts_.size() > 1) {
+    } else if (!whole()) {
       if (dtype != DType::kFloat32) part = graph.Node("Cast", {part}, {{"to", int64_t{1}}});
       part = graph.Node("Flatten", {part}, {{"axis", int64_t{1}}});
     }

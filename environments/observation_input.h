@@ -1,7 +1,8 @@
 // From the leaves of a time step to what a network reads: one leaf as it is, several flattened side
-// by side, normalised with the statistics that belong to the parameters. Integer leaves (i64:
-// states, cards) become one-hot, each element as many numbers as its bounds allow values. Agent and
-// learner share it, so both see the same bits.
+// by side, normalised with the statistics that belong to the parameters. Integer leaves become
+// one-hot, each element as many numbers as its bounds allow values: those of i64 (states, cards),
+// and those of u8 with bounds other than 0 to 255, which are codes and no pixels; elements of 0 and
+// 1 stay the number that they are. Agent and learner share it, so both see the same bits.
 #pragma once
 
 #include <string>
@@ -50,20 +51,25 @@ class ObservationInput {
   const NormaliserConfig& normaliser() const { return normaliser_; }
 
  private:
-  // A leaf and, when it is of integers, what they are: columns of the input stand for the values
-  // low[i] .. low[i] + count[i] - 1 of element i, one element after the other.
+  // A leaf and, when it becomes one-hot, how: columns of the input stand for the values low[i] ..
+  // low[i] + count[i] - 1 of element i, one element after the other.
   struct Part {
     Leaf leaf;
+    bool whole = false;  // keeps its shape when it is the only one
     std::vector<int64_t> low = {}, count = {};
     int64_t width = 0;  // columns of the input
 
-    bool integer() const { return !count.empty(); }
+    bool one_hot() const { return !count.empty(); }
   };
 
   static std::vector<Part> ReadableParts(const EnvironmentSpec& spec);
+  static void ReadIntegers(const EnvironmentSpec& spec, Part& part);
   static Shape InputShape(const std::vector<Part>& parts);
+  template <class T>
   static Tensor OneHot(const Part& part, const Tensor& values);  // [..] -> [rows, width]
   static std::string ExportOneHot(const Part& part, const std::string& values, OnnxGraph& graph);
+
+  bool whole() const { return parts_.size() == 1 && parts_[0].whole; }
 
   std::vector<Part> parts_;
   int64_t mask_size_;  // of a row; 0: there is none

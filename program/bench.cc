@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "bench/environments.h"
+#include "bench/games.h"
 #include "bench/language.h"
 #include "bench/machine.h"
 #include "bench/network.h"
@@ -236,10 +237,12 @@ constexpr EnvironmentPeer kEnvironmentPeers[] = {
 };
 
 int BenchAllEnvironments(const BenchOptions& options, int threads) {
-  std::string only = options.only;
-  if (only.starts_with("environment_")) only = only.substr(std::string("environment_").size());
+  // The rows environment_ID and game_ID, or those of one id.
+  const std::string& only = options.only;
+  const bool no_games = only.starts_with("environment_"), games_alone = only.starts_with("game_");
+  const std::string id = no_games || games_alone ? only.substr(only.find('_') + 1) : only;
   std::vector<std::string> ids;
-  if (!only.empty()) ids = {only};
+  if (!id.empty()) ids = {id};
   std::vector<Result> results;
   const auto add = [&](const EnvironmentFigure& figure) {
     Result result{.name = "environment_" + figure.id +
@@ -262,9 +265,20 @@ int BenchAllEnvironments(const BenchOptions& options, int threads) {
     }
     results.push_back(result);
   };
-  for (const auto& figure : BenchEnvironments(ids, 1)) add(figure);
-  if (threads > 1) {
-    for (const auto& figure : BenchEnvironments(ids, threads)) add(figure);
+  if (!games_alone) {
+    for (const auto& figure : BenchEnvironments(ids, 1)) add(figure);
+    if (threads > 1) {
+      for (const auto& figure : BenchEnvironments(ids, threads)) add(figure);
+    }
+  }
+  if (!no_games) {
+    for (const GameFigure& figure : BenchGames(id)) {
+      results.push_back({.name = "game_" + figure.id,
+                         .unit = "moves_per_second",
+                         .median = figure.moves_per_second,
+                         .low = figure.low,
+                         .high = figure.high});
+    }
   }
   Print(results, options);
   return 0;

@@ -73,7 +73,7 @@ class SuiteEnvironment : public Environment {
   void DrawUntilFree(const Function& draw) {
     for (int attempt = 0; attempt < 1000; ++attempt) {
       draw();
-      physics_.Forward();
+      physics_.FindContacts();
       if (physics_.contacts() == 0) return;
     }
     FailToDraw();

@@ -51,6 +51,14 @@ void DeleteWalls(mjSpec& spec) {
     Delete(spec, mjOBJ_GEOM, wall);
 }
 
+// Of quadruped.xml: without walls and ball.
+void MakeFloor(mjSpec& spec, double size) {
+  DeleteWalls(spec);
+  Delete(spec, mjOBJ_BODY, "ball");
+  Delete(spec, mjOBJ_SITE, "target");
+  Assign(mjs_asGeom(Find(spec, mjOBJ_GEOM, "floor"))->size, {size, size, 0.5});
+}
+
 // A motor without limits, unless the model's defaults say so, on a joint.
 void AddMotor(mjSpec& spec, const std::string& name, const std::string& joint) {
   mjsActuator* motor = Named(mjs_addActuator(&spec, mjs_getSpecDefault(&spec)), name);
@@ -135,10 +143,11 @@ void MakeArena(mjSpec& spec) {
 
 void MakeField(mjSpec& spec, double size) {
   MakeArena(spec);
-  DeleteWalls(spec);
-  Delete(spec, mjOBJ_BODY, "ball");
-  Delete(spec, mjOBJ_SITE, "target");
-  Assign(mjs_asGeom(Find(spec, mjOBJ_GEOM, "floor"))->size, {size, size, 0.5});
+  MakeFloor(spec, size);
+}
+
+void MakeTerrain(mjSpec& spec) {
+  MakeFloor(spec, 40);
 }
 
 void MakeDogField(mjSpec& spec, double size) {

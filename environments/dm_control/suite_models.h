@@ -22,6 +22,8 @@ void KeepProps(mjSpec_& spec, bool peg, bool insert);
 void KeepBoxes(mjSpec_& spec, int boxes);
 // Makes a floor of quadruped.xml that reaches `size` m to each side, with nothing on it.
 void MakeField(mjSpec_& spec, double size);
+// Makes a floor of quadruped.xml that reaches 40 m to each side, with the terrain on it.
+void MakeTerrain(mjSpec_& spec);
 // Takes the terrain, and what senses it, out of quadruped.xml: walls and a ball remain.
 void MakeArena(mjSpec_& spec);
 // Makes a floor of dog.xml that reaches `size` m to each side, with nothing on it.

@@ -1,10 +1,11 @@
-// dm_control/quadruped: a four-legged robot walks, runs, or fetches a ball
+// dm_control/quadruped: a four-legged robot walks, runs, climbs out of a bowl, or fetches a ball
 // (dm_control/suite/quadruped.py, dm_control 1.0.50).
 #include <cmath>
 #include <limits>
 #include <numbers>
 #include <string>
 
+#include "environments/dm_control/cubic_zoom.h"
 #include "environments/dm_control/suite_environment.h"
 #include "environments/dm_control/suite_models.h"
 #include "environments/register_environment.h"
@@ -14,18 +15,60 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+enum class Goal { kMove, kEscape, kFetch };
+
 struct Quadruped {
   SuiteTask task;
-  double speed;  // to reach, m/s; 0: fetch
+  Goal goal;
+  double speed = 0;  // to reach, m/s
 };
 
-constexpr Quadruped MakeQuadruped(const char* id, double speed, MujocoEdit edit) {
+constexpr Quadruped MakeQuadruped(const char* id, Goal goal, MujocoEdit edit, double speed = 0) {
   return {.task = {.id = id, .xml_file = "quadruped.xml", .control_timestep = 0.02, .edit = edit},
+          .goal = goal,
           .speed = speed};
 }
-constexpr Quadruped kWalk = MakeQuadruped("dm_control/quadruped-walk", 0.5, MakeField<10>);
-constexpr Quadruped kRun = MakeQuadruped("dm_control/quadruped-run", 5, MakeField<100>);
-constexpr Quadruped kFetch = MakeQuadruped("dm_control/quadruped-fetch", 0, MakeArena);
+constexpr Quadruped kWalk =
+    MakeQuadruped("dm_control/quadruped-walk", Goal::kMove, MakeField<10>, 0.5);
+constexpr Quadruped kRun =
+    MakeQuadruped("dm_control/quadruped-run", Goal::kMove, MakeField<100>, 5);
+constexpr Quadruped kEscape =
+    MakeQuadruped("dm_control/quadruped-escape", Goal::kEscape, MakeTerrain);
+constexpr Quadruped kFetch = MakeQuadruped("dm_control/quadruped-fetch", Goal::kFetch, MakeArena);
+
+// The ground of the escape task: a bowl with random smooth bumps.
+class Terrain {
+ public:
+  // heights [n, n], to be drawn, of a square that reaches `size` m from the middle to its sides.
+  Terrain(std::span<float> heights, double size)
+      : heights_(heights),
+        bumps_(static_cast<size_t>(kBumps(size) * kBumps(size))),
+        smooth_(heights.size()),
+        zoom_(kBumps(size), std::lround(std::sqrt(static_cast<double>(heights.size())))) {}
+
+  void Draw(Rng& rng) {
+    for (double& bump : bumps_) bump = rng.Uniform(kSmoothness, 1);
+    zoom_(bumps_, smooth_);
+    const auto n = static_cast<size_t>(std::lround(std::sqrt(static_cast<double>(smooth_.size()))));
+    const auto coordinate = [&](size_t i) {
+      return 2 * static_cast<double>(i) / static_cast<double>(n - 1) - 1;
+    };
+    for (size_t i = 0; i < smooth_.size(); ++i) {
+      const double radius = std::clamp(std::hypot(coordinate(i / n), coordinate(i % n)), 0.04, 1.0);
+      const double bowl = 0.5 - std::cos(2 * std::numbers::pi * radius) / 2;
+      heights_[i] = static_cast<float>(bowl * smooth_[i]);
+    }
+  }
+
+ private:
+  static constexpr double kSmoothness = 0.15;  // 0: as bumpy as can be, 1: smooth
+  static constexpr double kBumpScale = 2;      // m
+  static int64_t kBumps(double size) { return static_cast<int64_t>(2 * size / kBumpScale); }
+
+  std::span<float> heights_;
+  std::vector<double> bumps_, smooth_;
+  CubicZoom zoom_;
+};
 
 class QuadrupedEnvironment final : public SuiteEnvironment {
  public:
@@ -33,6 +76,7 @@ class QuadrupedEnvironment final : public SuiteEnvironment {
 
   explicit QuadrupedEnvironment(const Arguments& arguments)
       : SuiteEnvironment(arguments.table->task),
+        goal_(arguments.table->goal),
         speed_(arguments.table->speed),
         torso_(physics_.Body("torso")),
         workspace_(physics_.Site("workspace")),
@@ -51,7 +95,15 @@ class QuadrupedEnvironment final : public SuiteEnvironment {
         {"torso_upright", {}},
         {"imu", {6}},
         {"force_torque", {3 * std::ssize(toes_)}}};
-    if (speed_ == 0) {
+    if (goal_ == Goal::kEscape) {
+      for (int group = 0; group < 4; ++group) {
+        for (int i = 0; i < 5; ++i)
+          rangefinders_.push_back(
+              physics_.Sensor("rf_" + std::to_string(group) + std::to_string(i)));
+      }
+      terrain_ = std::make_unique<Terrain>(physics_.OwnTerrain(), physics_.terrain_size());
+      entries.insert(entries.end(), {{"origin", {3}}, {"rangefinder", {20}}});
+    } else if (goal_ == Goal::kFetch) {
       ball_ = physics_.Body("ball");
       target_ = physics_.Site("target");
       root_ = physics_.joint(physics_.Joint("root"));
@@ -78,19 +130,29 @@ class QuadrupedEnvironment final : public SuiteEnvironment {
     for (const int64_t sensor : toes_) {
       for (const double value : physics_.sensor(sensor)) *force++ = std::asinh(value);
     }
-    if (speed_ > 0) return;
+    if (goal_ == Goal::kMove) return;
     const auto frame = physics_.body_rotation(torso_), torso = physics_.body_position(torso_);
+    const double zero[3] = {};
+    if (goal_ == Goal::kEscape) {
+      Append(Egocentric(torso, zero, frame), out.Leaf<double>(5));
+      double* range = out.Leaf<double>(6);
+      for (const int64_t sensor : rangefinders_) {
+        const double distance = physics_.sensor(sensor)[0];
+        *range++ = distance == -1 ? 1 : std::tanh(distance);  // -1: there is nothing
+      }
+      return;
+    }
     double* ball =
         Append(Egocentric(torso, physics_.body_position(ball_), frame), out.Leaf<double>(5));
     ball = Append(Egocentric(Velocity(root_), Velocity(ball_root_), frame), ball);
-    const double zero[3] = {};
     Append(Egocentric(zero, Velocity(ball_root_, 3), frame), ball);
     Append(Egocentric(torso, physics_.site_position(target_), frame), out.Leaf<double>(6));
   }
 
  private:
   void Draw(Rng& rng) override {
-    if (speed_ > 0) {
+    if (goal_ != Goal::kFetch) {
+      if (terrain_) terrain_->Draw(rng);
       std::array<double, 4> orientation;
       DrawDirection(rng, orientation);
       return Place(0, 0, orientation);
@@ -111,7 +173,6 @@ class QuadrupedEnvironment final : public SuiteEnvironment {
   void Place(double x, double y, const std::array<double, 4>& orientation) {
     double z = 0;
     DrawUntilFree([&] {
-      physics_.Reset();
       double* root = Append(std::array{x, y, z}, physics_.position().data());
       Append(orientation, root);
       z += 0.01;
@@ -119,9 +180,17 @@ class QuadrupedEnvironment final : public SuiteEnvironment {
   }
 
   double Reward() override {
-    const double upright = Tolerance(
-        Upright(), 1, kInfinity, {.margin = 2, .sigmoid = Sigmoid::kLinear, .value_at_margin = 0});
-    if (speed_ > 0) {
+    const double least = goal_ == Goal::kEscape ? std::cos(20 * std::numbers::pi / 180) : 1;
+    const double upright =
+        Tolerance(Upright(), least, kInfinity,
+                  {.margin = 1 + least, .sigmoid = Sigmoid::kLinear, .value_at_margin = 0});
+    if (goal_ == Goal::kEscape) {
+      const double size = physics_.terrain_size();
+      return upright *
+             Tolerance(Norm(physics_.site_position(workspace_)), size, kInfinity,
+                       {.margin = size, .sigmoid = Sigmoid::kLinear, .value_at_margin = 0});
+    }
+    if (goal_ == Goal::kMove) {
       return upright *
              Tolerance(physics_.sensor(velocimeter_)[0], speed_, kInfinity,
                        {.margin = speed_, .sigmoid = Sigmoid::kLinear, .value_at_margin = 0.5});
@@ -142,10 +211,14 @@ class QuadrupedEnvironment final : public SuiteEnvironment {
     return physics_.velocity().subspan(static_cast<size_t>(joint.velocity) + offset, 3);
   }
 
+  Goal goal_;
   double speed_;
   int64_t torso_, workspace_, velocimeter_;
   std::vector<MujocoJoint> hinges_;
   std::vector<int64_t> imu_, toes_;  // sensors
+  // Of the task with a terrain.
+  std::vector<int64_t> rangefinders_;  // sensors
+  std::unique_ptr<Terrain> terrain_;
   // Of the task with a ball.
   int64_t ball_ = 0, target_ = 0;
   MujocoJoint root_{}, ball_root_{};
@@ -156,6 +229,8 @@ WEFT_REGISTER_ENVIRONMENT(QuadrupedEnvironment, kWalk.task.id,
                           "dm_control: a four-legged robot walks at 0.5 m/s", &kWalk)
 WEFT_REGISTER_ENVIRONMENT(QuadrupedEnvironment, kRun.task.id,
                           "dm_control: a four-legged robot runs at 5 m/s", &kRun)
+WEFT_REGISTER_ENVIRONMENT(QuadrupedEnvironment, kEscape.task.id,
+                          "dm_control: a four-legged robot climbs out of a bowl", &kEscape)
 WEFT_REGISTER_ENVIRONMENT(QuadrupedEnvironment, kFetch.task.id,
                           "dm_control: a four-legged robot brings a ball to the centre", &kFetch)
 

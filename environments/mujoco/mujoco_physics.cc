@@ -95,6 +95,10 @@ std::span<const double> MujocoPhysics::site_size(int64_t site) const {
   return Part(model_->site_size, site, 3);
 }
 
+double MujocoPhysics::terrain_size() const {
+  return model_->hfield_size[0];
+}
+
 std::span<double> MujocoPhysics::Own(double*& array, int64_t size) {
   own_.emplace_back(array, array + size);
   array = own_.back().data();
@@ -126,6 +130,12 @@ std::span<double> MujocoPhysics::OwnSiteSize() {
 }
 std::span<double> MujocoPhysics::OwnWrapParameter() {
   return Own(model_->wrap_prm, model_->nwrap);
+}
+
+std::span<float> MujocoPhysics::OwnTerrain() {
+  terrain_.assign(model_->hfield_data, model_->hfield_data + model_->nhfielddata);
+  model_->hfield_data = terrain_.data();
+  return terrain_;
 }
 
 std::span<double> MujocoPhysics::position() {
@@ -190,6 +200,11 @@ void MujocoPhysics::Forward() {
   model_->opt.disableflags = flags;
 }
 
+void MujocoPhysics::FindContacts() {
+  mj_kinematics(model_.get(), data_.get());
+  mj_collision(model_.get(), data_.get());
+}
+
 void MujocoPhysics::Step(std::span<const double> control, int64_t steps) {
   std::copy(control.begin(), control.end(), data_->ctrl);
   // mj_step1 has been done for this state; only the Runge-Kutta integrator does it again.
@@ -214,11 +229,12 @@ void MujocoPhysics::GetState(std::vector<double>& state) const {
   state.resize(static_cast<size_t>(mj_stateSize(model_.get(), mjSTATE_INTEGRATION)));
   mj_getState(model_.get(), data_.get(), state.data(), mjSTATE_INTEGRATION);
   for (const auto& array : own_) state.insert(state.end(), array.begin(), array.end());
+  state.insert(state.end(), terrain_.begin(), terrain_.end());
 }
 
 void MujocoPhysics::SetState(std::span<const double> state) {
   const auto integration = static_cast<size_t>(mj_stateSize(model_.get(), mjSTATE_INTEGRATION));
-  size_t size = integration;
+  size_t size = integration + terrain_.size();
   for (const auto& array : own_) size += array.size();
   if (state.size() != size) {
     throw Error(ErrorCode::kCorrupt, "a state of " + std::to_string(state.size()) +
@@ -230,6 +246,8 @@ void MujocoPhysics::SetState(std::span<const double> state) {
     std::copy(from, end, array.begin());
     from = end;
   }
+  std::transform(from, state.end(), terrain_.begin(),
+                 [](double height) { return static_cast<float>(height); });
   mj_resetData(model_.get(), data_.get());
   mj_setState(model_.get(), data_.get(), state.data(), mjSTATE_INTEGRATION);
 }

@@ -51,6 +51,7 @@ class MujocoPhysics {
   std::span<const double> control_range() const;  // [nu, 2]: low, high; infinite without limits
   std::span<const double> geom_size(int64_t geom) const;  // [3], m
   std::span<const double> site_size(int64_t site) const;  // [3], m
+  double terrain_size() const;  // m, from the middle to the sides of the first height field
 
   // Makes an array of the model this simulation's own, as part of its state: to be called while the
   // owner is made, in alphabetical order of MuJoCo's names, which is that of the recordings.
@@ -63,6 +64,7 @@ class MujocoPhysics {
   std::span<double> OwnSitePosition();    // [nsite, 3]
   std::span<double> OwnSiteSize();        // [nsite, 3]
   std::span<double> OwnWrapParameter();   // [nwrap]
+  std::span<float> OwnTerrain();          // [nhfielddata], heights
 
   // The state of now.
   std::span<double> position();             // [nq]
@@ -88,6 +90,8 @@ class MujocoPhysics {
   void Reset();
   // Computes what depends on the state, as in a reset: without actuation.
   void Forward();
+  // Finds the contacts of the positions of now, and leaves all else as it was computed before.
+  void FindContacts();
   void Step(std::span<const double> control, int64_t steps);  // control: [nu]
   void ClearTime();
 
@@ -113,9 +117,11 @@ class MujocoPhysics {
   int64_t Find(int kind, const char* what, const std::string& name) const;
   void SetState(std::span<const double> state);
 
-  // A copy of the shared model that shares its arrays, but for those in own_.
+  // A copy of the shared model that shares its arrays, but for those in own_ and
+  // terrain_.
   std::unique_ptr<mjModel_, Free> model_;
   std::vector<std::vector<double>> own_;
+  std::vector<float> terrain_;  // after those
   std::unique_ptr<mjData_, Free> data_;
   std::vector<double> control_range_;
   std::shared_ptr<MujocoRenderers> renderers_;

@@ -87,6 +87,11 @@ class MujocoRenderers::Renderer {
   }
   void Render(const mjModel& model, mjData& data, mjvCamera camera, Picture& picture) {
     const Binding binding(*context_);
+    // A terrain may be this simulation's own, and another one than in the last picture.
+    for (mjtSize geom = 0; geom < model.ngeom; ++geom) {
+      if (model.geom_type[geom] == mjGEOM_HFIELD)
+        mjr_uploadHField(&model, &resources_, model.geom_dataid[geom]);
+    }
     mjv_updateScene(&model, &data, &option_, nullptr, &camera, mjCAT_ALL, &scene_);
     const mjrRect all{0, 0, static_cast<int>(width_), static_cast<int>(height_)};
     mjr_render(all, &scene_, &resources_);

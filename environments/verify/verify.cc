@@ -12,6 +12,7 @@
 #include "environments/environment_row.h"
 #include "environments/verify/recording.h"
 #include "environments/verify/verify_box2d.h"
+#include "environments/verify/verify_games.h"
 #include "environments/verify/verify_grids.h"
 #include "environments/verify/verify_hands.h"
 #include "environments/verify/verify_particles.h"
@@ -69,10 +70,13 @@ std::string YamlOf(std::string json) {
   return json;
 }
 
-// The id of a recording's environment: those of dm_control's suite tell their domain and task.
+// The id of a recording's environment: those of dm_control's suite tell their domain and task,
+// those of games have their names.
 std::string IdOf(const SafetensorsMetadata& metadata) {
   const auto environment = metadata.find("env");
   if (environment == metadata.end()) return "";
+  if (environment->second == "tic-tac-toe") return "TicTacToe-v0";
+  if (environment->second == "Connect Four") return "ConnectFour-v0";
   return (metadata.contains("domain") ? "dm_control/" : "") + environment->second;
 }
 
@@ -88,6 +92,10 @@ class Verifier {
     if (HoldsTables(recording_)) {
       VerifyTables(recording_, *Make("", recording_.Has("action_mask") ? "action_mask=true" : ""),
                    comparison_);
+      return comparison_.Report();
+    }
+    if (HoldsGames(recording_)) {
+      VerifyGames(recording_, *Games().At(id_).make(*entry_->make_arguments()), comparison_);
       return comparison_.Report();
     }
     if (HoldsGrids(recording_)) {

@@ -62,6 +62,35 @@ TEST(ObservationInput, PutsIntegersAndRealsSideBySide) {
             (std::vector<float>{1, 0, 0, 0, 1, 0.5f, 0, 0, 1, 1, 0, 0.25f}));
 }
 
+TEST(ObservationInput, FlattensPlanesOfZerosAndOnesButKeepsPixels) {
+  const auto bytes = [](double high) {
+    return Leaf{
+        .name = "planes", .shape = {2, 1, 2}, .dtype = DType::kUInt8, .low = {0}, .high = {high}};
+  };
+  EXPECT_EQ(ObservationInput(SpecOf({bytes(255)}), {}).shape(), Shape({2, 1, 2}));
+  const ObservationInput input(SpecOf({bytes(1)}), {});
+  EXPECT_EQ(input.shape(), Shape({4}));
+  TensorMap leaves;
+  leaves.Set("planes", Tensor::From<uint8_t>({1, 2, 1, 2}, {0, 1, 1, 0}));
+  EXPECT_EQ(Values(input(leaves, 1)), (std::vector<float>{0, 1, 1, 0}));
+}
+
+// Two cells, each with an object of three kinds and a bit.
+TEST(ObservationInput, MakesCodesInBytesOneHot) {
+  const ObservationInput input(SpecOf({{.name = "image",
+                                        .shape = {2, 2},
+                                        .dtype = DType::kUInt8,
+                                        .low = {0},
+                                        .high = {2, 1, 2, 1}}}),
+                               {});
+  EXPECT_EQ(input.shape(), Shape({10}));
+  TensorMap leaves;
+  leaves.Set("image", Tensor::From<uint8_t>({1, 2, 2}, {2, 0, 1, 1}));
+  EXPECT_EQ(Values(input(leaves, 1)), (std::vector<float>{0, 0, 1, 1, 0, 0, 1, 0, 0, 1}));
+  leaves.Set("image", Tensor::From<uint8_t>({1, 2, 2}, {3, 0, 1, 1}));
+  EXPECT_THROW(input(leaves, 1), Error);
+}
+
 TEST(ObservationInput, RefusesIntegersOutsideTheirBounds) {
   const ObservationInput input(SpecOf({Integers("observation", {}, {0}, {3})}), {});
   for (const int64_t bad : {int64_t{-1}, int64_t{4}, int64_t{1} << 62, INT64_MIN}) {

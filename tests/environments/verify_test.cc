@@ -205,6 +205,9 @@ INSTANTIATE_TEST_SUITE_P(
                     "toytext_frozenlake_8x8", "toytext_frozenlake_8x8_slippery", "toytext_taxi",
                     "toytext_taxi_rainy"),
     [](const auto& parameter) { return std::string(parameter.param); });
+INSTANTIATE_TEST_SUITE_P(VerifyGames, Reference,
+                         testing::Values("boards_connect_four", "boards_tictactoe"),
+                         [](const auto& parameter) { return std::string(parameter.param); });
 // All but box2d_bipedalwalker_v3, whose 100 random episodes of up to 1600 steps take seconds.
 INSTANTIATE_TEST_SUITE_P(VerifyBox2d, Reference,
                          testing::Values("box2d_lunarlander_continuous_v3", "box2d_lunarlander_v3"),
@@ -251,16 +254,18 @@ INSTANTIATE_TEST_SUITE_P(
         "dmc_acrobot_swingup", "dmc_acrobot_swingup_sparse", "dmc_ball_in_cup_catch",
         "dmc_cartpole_balance", "dmc_cartpole_balance_sparse", "dmc_cartpole_swingup",
         "dmc_cartpole_swingup_sparse", "dmc_cartpole_three_poles", "dmc_cartpole_two_poles",
-        "dmc_cheetah_run", "dmc_finger_spin", "dmc_finger_turn_easy", "dmc_finger_turn_hard",
+        "dmc_cheetah_run", "dmc_dog_fetch", "dmc_dog_run", "dmc_dog_stand", "dmc_dog_trot",
+        "dmc_dog_walk", "dmc_finger_spin", "dmc_finger_turn_easy", "dmc_finger_turn_hard",
         "dmc_fish_swim", "dmc_fish_upright", "dmc_hopper_hop", "dmc_hopper_stand",
         "dmc_humanoid_cmu_run", "dmc_humanoid_cmu_stand", "dmc_humanoid_cmu_walk",
         "dmc_humanoid_run", "dmc_humanoid_run_pure_state", "dmc_humanoid_stand",
         "dmc_humanoid_walk", "dmc_lqr_lqr_2_1", "dmc_lqr_lqr_6_2", "dmc_manipulator_bring_ball",
         "dmc_manipulator_bring_peg", "dmc_manipulator_insert_ball", "dmc_manipulator_insert_peg",
-        "dmc_pendulum_swingup", "dmc_point_mass_easy", "dmc_point_mass_hard", "dmc_quadruped_fetch",
-        "dmc_quadruped_run", "dmc_quadruped_walk", "dmc_reacher_easy", "dmc_reacher_hard",
-        "dmc_stacker_stack_2", "dmc_stacker_stack_4", "dmc_swimmer_swimmer15",
-        "dmc_swimmer_swimmer6", "dmc_walker_run", "dmc_walker_stand", "dmc_walker_walk"),
+        "dmc_pendulum_swingup", "dmc_point_mass_easy", "dmc_point_mass_hard",
+        "dmc_quadruped_escape", "dmc_quadruped_fetch", "dmc_quadruped_run", "dmc_quadruped_walk",
+        "dmc_reacher_easy", "dmc_reacher_hard", "dmc_stacker_stack_2", "dmc_stacker_stack_4",
+        "dmc_swimmer_swimmer15", "dmc_swimmer_swimmer6", "dmc_walker_run", "dmc_walker_stand",
+        "dmc_walker_walk"),
     [](const auto& parameter) { return std::string(parameter.param); });
 
 }  // namespace
