@@ -188,27 +188,37 @@ class FieldReader final : public FieldVisitor {
     // Without a node too: Check holds for defaults as well.
     FieldReader(document_, node, Dotted(prefix_, key)).Read(section);
   }
-  void Sections(const char* key, const std::function<Config&(const std::string& name)>& make,
-                const std::function<std::vector<std::pair<std::string, Config*>>()>&,
-                const char*) override {
+  void Names(const char* key, std::vector<std::string>& value, const char* help) override {
+    const YamlNode* node = node_ != nullptr ? node_->Find(key) : nullptr;
+    if (node == nullptr || node->kind != Kind::kScalar) return Field(key, value, help);
+    Visit(key);
+    value = {node->scalar};
+  }
+  void Sections(const char* key, const SectionList& sections, const char*) override {
     const YamlNode* list = Visit(key);
     if (list == nullptr) return;
     if (list->kind != Kind::kSequence) {
-      throw Fault(*list, key,
-                  "must be a list of names or of sections with a name (\"- name: ...\"), "
-                  "not " +
-                      std::string(KindName(list->kind)));
+      const std::string entries = sections.kinds.empty()
+                                      ? "of names or of sections with a name (\"- name: ...\")"
+                                      : "of sections (\"- " + sections.kinds.front() + ": ...\")";
+      throw Fault(*list, key, "must be a list " + entries + ", not " + KindName(list->kind));
     }
+    sections.clear();
     for (size_t i = 0; i < list->children.size(); ++i) {
       const YamlNode& entry = list->children[i];
       const std::string element = std::string(key) + "." + std::to_string(i);
+      if (!sections.kinds.empty()) {
+        const std::string kind = KindOf(entry, element, sections.kinds);
+        FieldReader(document_, &entry, Dotted(prefix_, element)).Read(sections.make(kind));
+        continue;
+      }
       const YamlNode* name = EntryName(entry);
       if (name == nullptr) throw Fault(entry, element, "has no name (\"- name: ...\")");
       last_ = name;
       FieldReader reader(document_, entry.kind == Kind::kMap ? &entry : nullptr,
                          Dotted(prefix_, element));
       reader.Know("name");
-      reader.Read(make(name->scalar));
+      reader.Read(sections.make(name->scalar));
     }
   }
 
@@ -222,6 +232,22 @@ class FieldReader final : public FieldVisitor {
   LocatedError Fault(const YamlNode& node, const std::string& key,
                      const std::string& reason) const {
     return document_.Fault(&node, Dotted(prefix_, key), reason);
+  }
+
+  // The one key of an entry that is among kinds.
+  std::string KindOf(const YamlNode& entry, const std::string& element,
+                     const std::vector<std::string>& kinds) const {
+    std::string kind;
+    for (const std::string& key : entry.keys) {
+      if (std::find(kinds.begin(), kinds.end(), key) == kinds.end()) continue;
+      if (!kind.empty()) throw Fault(entry, element, "is both " + kind + " and " + key);
+      kind = key;
+    }
+    if (!kind.empty()) return kind;
+    const std::string first = entry.keys.empty() ? entry.scalar : entry.keys.front();
+    throw Fault(entry, element,
+                "has none of the keys that say what it is: " + Join(kinds, ", ") +
+                    (first.empty() ? "" : DidYouMean(first, kinds)));
   }
 
   void RefuseUnknownKeys() const {

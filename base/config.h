@@ -48,6 +48,21 @@ struct Range {
 
 class Config;
 
+// A field that is a sequence of maps. Each entry is a section of its own, made by its name: that of
+// the key "name" in "- {name: frame_stack, count: 4}", short "- frame_stack".
+struct SectionList {
+  // Called first by a document that has the list, which replaces what there is.
+  std::function<void()> clear;
+  // Makes the section of an entry and keeps it. Refuses an unknown name with an Error(kConfig), as
+  // Registry::At does.
+  std::function<Config&(const std::string& name)> make;
+  // The sections that there are, for output.
+  std::function<std::vector<std::pair<std::string, Config*>>()> current;
+  // When not empty: an entry is named by the one of its keys that is among these,
+  // "- {joint_position: knee, weight: 2}", which its section has as a field of its own, the first.
+  std::vector<std::string> kinds = {};
+};
+
 // Visits the fields of a Config in the order of their declaration. Implemented by the parser, the
 // writer and the help. Keys are snake_case words without dots.
 class FieldVisitor {
@@ -68,17 +83,12 @@ class FieldVisitor {
   virtual void Field(const char* key, std::vector<double>& value, const char* help,
                      Range range = {}) = 0;
   virtual void Field(const char* key, std::vector<std::string>& value, const char* help) = 0;
+  // One text, or a list of them.
+  virtual void Names(const char* key, std::vector<std::string>& value, const char* help) = 0;
   // A nested map. The section may depend on fields visited before it (environment.arguments on
   // environment.id).
   virtual void Section(const char* key, Config& section, const char* help) = 0;
-  // A sequence of maps that share one shape, "- {name: frame_stack, count: 4}" or "- frame_stack":
-  // for each entry make(name) returns the section for the entry called name and keeps it; current()
-  // lists the sections for output. make refuses an unknown name with an Error(kConfig), as
-  // Registry::At does. The parser appends; such a list is empty by default.
-  virtual void Sections(
-      const char* key, const std::function<Config&(const std::string& name)>& make,
-      const std::function<std::vector<std::pair<std::string, Config*>>()>& current,
-      const char* help) = 0;
+  virtual void Sections(const char* key, const SectionList& list, const char* help) = 0;
 };
 
 class Config {

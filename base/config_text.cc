@@ -63,9 +63,6 @@ std::string ScalarText(const std::vector<T>& values) {
   return "[" + Join(texts, ", ") + "]";
 }
 
-using Current = std::function<std::vector<std::pair<std::string, Config*>>()>;
-using Make = std::function<Config&(const std::string& name)>;
-
 // What both outputs share: every kind of field is a key, its value as text, and its limits as text.
 class TextVisitor : public FieldVisitor {
  public:
@@ -97,6 +94,9 @@ class TextVisitor : public FieldVisitor {
   void Field(const char* key, std::vector<std::string>& value, const char* help) override {
     Line(key, ScalarText(value), "", help);
   }
+  void Names(const char* key, std::vector<std::string>& value, const char* help) override {
+    Line(key, value.size() == 1 ? ScalarText(value[0]) : ScalarText(value), "", help);
+  }
 
   const std::string& text() const { return text_; }
 
@@ -114,11 +114,17 @@ class YamlWriter final : public TextVisitor {
     const std::string body = Body(section, indentation_ + 2);
     text_ += Indented(key) + (body.empty() ? ": {}\n" : ":\n" + body);
   }
-  void Sections(const char* key, const Make&, const Current& current, const char*) override {
-    const auto sections = current();
+  void Sections(const char* key, const SectionList& list, const char*) override {
+    const auto sections = list.current();
     text_ += Indented(key) + (sections.empty() ? ": []\n" : ":\n");
     for (const auto& [name, section] : sections) {
-      text_ += Indented("  - name: ") + ScalarText(name) + "\n" + Body(*section, indentation_ + 4);
+      std::string body = Body(*section, indentation_ + 4);
+      if (list.kinds.empty()) {
+        text_ += Indented("  - name: ") + ScalarText(name) + "\n" + body;
+      } else {
+        body[static_cast<size_t>(indentation_) + 2] = '-';
+        text_ += body;
+      }
     }
   }
   static std::string Body(Config& config, int indentation) {
@@ -146,8 +152,8 @@ class HelpWriter final : public TextVisitor {
     section.Fields(writer);
     text_ += writer.text();
   }
-  void Sections(const char* key, const Make&, const Current&, const char* help) override {
-    Line(key, "[]", "list of names or sections", help);
+  void Sections(const char* key, const SectionList& list, const char* help) override {
+    Line(key, "[]", list.kinds.empty() ? "list of names or sections" : "list of sections", help);
   }
 
  private:

@@ -29,4 +29,15 @@ Registry<EnvironmentEntry>& Environments() {
   return registry;
 }
 
+Registry<EnvironmentScheme>& EnvironmentSchemes() {
+  static auto& registry = *new Registry<EnvironmentScheme>("kind of environment");
+  return registry;
+}
+
+EnvironmentEntry FindEnvironment(const std::string& id) {
+  const size_t colon = id.find(':');
+  if (colon == std::string::npos) return Environments().At(id);
+  return EnvironmentSchemes().At(id.substr(0, colon))(id);
+}
+
 }  // namespace weft

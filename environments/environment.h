@@ -117,6 +117,11 @@ class BatchEnvironment;
 class MultiAgentEnvironment;
 struct BatchOptions;
 
+struct EnvironmentNotes {
+  std::vector<std::string> facts;     // what people want to know besides the spec
+  std::vector<std::string> warnings;  // what looks like a mistake
+};
+
 // Registry entry. make_arguments makes the config of the environment's keyword arguments
 // (Gymnasium's names) with their defaults; copy_arguments copies one; make or make_multi_agent (the
 // other is empty) builds one instance from such a config; make_batch builds a batch whose inner
@@ -132,11 +137,20 @@ struct EnvironmentEntry {
   std::function<std::unique_ptr<BatchEnvironment>(const Config& arguments,
                                                   const BatchOptions& options)>
       make_batch;
+  std::function<EnvironmentNotes(const Config& arguments)> notes = {};  // may be empty
 
   // Of an instance with these arguments.
   EnvironmentSpec Spec(const Config& arguments) const;
 };
 Registry<EnvironmentEntry>& Environments();
+
+// Environments that are described elsewhere than in C++ are named SCHEME:WHERE, such as
+// python:MODULE:NAME. A scheme makes the entry of such an id.
+using EnvironmentScheme = EnvironmentEntry (*)(const std::string& id);
+Registry<EnvironmentScheme>& EnvironmentSchemes();
+
+// The entry of a registered id or of a scheme's. Throws Error(kConfig) when there is none.
+EnvironmentEntry FindEnvironment(const std::string& id);
 
 // Keyword arguments of an environment that has none.
 struct NoArguments : Config {

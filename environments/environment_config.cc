@@ -20,10 +20,6 @@ const std::vector<std::string>& WrapperNames() {
   return names;
 }
 
-EnvironmentEntry EntryOf(const std::string& id) {
-  return id.starts_with(kPythonPrefix) ? PythonEnvironment(id) : Environments().At(id);
-}
-
 }  // namespace
 
 void WrapperConfig::Fields(FieldVisitor& visitor) {
@@ -55,7 +51,8 @@ void NormaliserConfig::Fields(FieldVisitor& visitor) {
 
 EnvironmentConfig::EnvironmentConfig(const EnvironmentConfig& other)
     : id(other.id),
-      arguments(other.arguments ? EntryOf(other.id).copy_arguments(*other.arguments) : nullptr),
+      arguments(other.arguments ? FindEnvironment(other.id).copy_arguments(*other.arguments)
+                                : nullptr),
       rows(other.rows),
       time_limit(other.time_limit),
       wrappers(other.wrappers),
@@ -67,7 +64,7 @@ EnvironmentConfig& EnvironmentConfig::operator=(const EnvironmentConfig& other) 
 }
 
 void EnvironmentConfig::SetId(const std::string& new_id) {
-  arguments = EntryOf(new_id).make_arguments();
+  arguments = FindEnvironment(new_id).make_arguments();
   id = new_id;
 }
 
@@ -81,6 +78,13 @@ void EnvironmentConfig::Fields(FieldVisitor& visitor) {
     if (new_id != id) throw ConfigProblem("python", "the environment has an id already, " + new_id);
     new_id = kPythonPrefix + target;
   }
+  target.clear();
+  visitor.Field("mujoco", target,
+                "instead of id: the file of a MuJoCo task, short for id: mujoco:...");
+  if (!target.empty()) {
+    if (new_id != id) throw ConfigProblem("mujoco", "the environment has an id already, " + new_id);
+    new_id = "mujoco:" + target;
+  }
   if (new_id != id) SetId(new_id);
   if (arguments) visitor.Section("arguments", *arguments, "keyword arguments of the environment");
   visitor.Field("rows", rows,
@@ -89,22 +93,24 @@ void EnvironmentConfig::Fields(FieldVisitor& visitor) {
   visitor.Field("time_limit", time_limit,
                 "steps until an episode is truncated; -1: the registered limit, 0: none",
                 Range::AtLeast(-1));
-  visitor.Sections(
-      "wrappers",
-      [this](const std::string& name) -> Config& {
-        const auto& names = WrapperNames();
-        if (std::find(names.begin(), names.end(), name) == names.end()) {
-          throw Error(ErrorCode::kConfig,
-                      "there is no wrapper \"" + name + "\"; there are " + Join(names, ", "));
-        }
-        return wrappers.emplace_back(name);
-      },
-      [this] {
-        std::vector<std::pair<std::string, Config*>> sections;
-        for (WrapperConfig& wrapper : wrappers) sections.emplace_back(wrapper.name, &wrapper);
-        return sections;
-      },
-      "what is wrapped around the environment, the nearest first");
+  visitor.Sections("wrappers",
+                   {.clear = [this] { wrappers.clear(); },
+                    .make = [this](const std::string& name) -> Config& {
+                      const auto& names = WrapperNames();
+                      if (std::find(names.begin(), names.end(), name) == names.end()) {
+                        throw Error(ErrorCode::kConfig, "there is no wrapper \"" + name +
+                                                            "\"; there are " + Join(names, ", "));
+                      }
+                      return wrappers.emplace_back(name);
+                    },
+                    .current =
+                        [this] {
+                          std::vector<std::pair<std::string, Config*>> sections;
+                          for (WrapperConfig& wrapper : wrappers)
+                            sections.emplace_back(wrapper.name, &wrapper);
+                          return sections;
+                        }},
+                   "what is wrapped around the environment, the nearest first");
   visitor.Section("normalise_observation", normalise_observation,
                   "observations by running mean and deviation");
   visitor.Section("normalise_reward", normalise_reward,
@@ -126,7 +132,7 @@ EnvironmentSpec EnvironmentConfig::Spec() const {
 }
 
 int64_t EnvironmentConfig::AgentRows() const {
-  return EntryOf(id).make_multi_agent ? rows * Spec().agent_count() : rows;
+  return FindEnvironment(id).make_multi_agent ? rows * Spec().agent_count() : rows;
 }
 
 std::string EnvironmentConfig::FileName() const {
@@ -144,7 +150,7 @@ std::unique_ptr<BatchEnvironment> MakeBatchEnvironment(const EnvironmentConfig& 
   for (const WrapperConfig& wrapper : config.wrappers) {
     if (wrapper.name == "action_repeat") options.action_repeat = wrapper.count;
   }
-  auto batch = EntryOf(config.id).make_batch(*config.arguments, options);
+  auto batch = FindEnvironment(config.id).make_batch(*config.arguments, options);
   for (const WrapperConfig& wrapper : config.wrappers) {
     if (wrapper.name == "clip_action") {
       batch = ClipAction(std::move(batch));

@@ -71,6 +71,7 @@ struct Leaf {
   Shape shape;                              // of one row
   DType dtype = DType::kFloat32;            // as the environment writes it: f32, f64, u8, i64
   std::vector<double> low = {}, high = {};  // one value for all elements, or one each
+  std::vector<std::string> elements = {};   // what each element is, for people; may be empty
 };
 
 // One of several agents: what of the rows, which are as wide as the widest agent needs, is its own.

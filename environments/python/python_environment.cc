@@ -289,4 +289,8 @@ EnvironmentEntry PythonEnvironment(const std::string& id) {
               }};
 }
 
+namespace {
+[[maybe_unused]] const bool kRegistered = EnvironmentSchemes().Add("python", PythonEnvironment);
+}
+
 }  // namespace weft

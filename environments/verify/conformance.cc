@@ -294,7 +294,7 @@ std::string StepsAllocateNothing(const EnvironmentEntry& entry,
 
 std::vector<ConformanceCheck> CheckConformance(const std::string& id,
                                                const std::function<int64_t()>& allocations) {
-  const EnvironmentEntry& entry = Environments().At(id);
+  const EnvironmentEntry entry = FindEnvironment(id);
   std::vector<ConformanceCheck> checks;
   const auto check = [&](const char* claim, const auto& test) {
     std::string problem;

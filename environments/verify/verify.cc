@@ -85,7 +85,7 @@ class Verifier {
   Verifier(const std::string& id, Recording recording)
       : recording_(std::move(recording)), comparison_(recording_.name()) {
     id_ = id.empty() ? IdOf(recording_.metadata()) : id;
-    entry_ = &Environments().At(id_);
+    entry_ = FindEnvironment(id_);
   }
 
   VerifyReport Run() {
@@ -108,8 +108,8 @@ class Verifier {
       return comparison_.Report();
     }
     if (HoldsParticles(recording_)) {
-      WEFT_CHECK(entry_->make_multi_agent) << id_ << " has one agent only";
-      MultiAgentRow row(entry_->make_multi_agent(*Arguments("", "")));
+      WEFT_CHECK(entry_.make_multi_agent) << id_ << " has one agent only";
+      MultiAgentRow row(entry_.make_multi_agent(*Arguments("", "")));
       VerifyParticles(recording_, row, comparison_);
       return comparison_.Report();
     }
@@ -139,7 +139,7 @@ class Verifier {
  private:
   // The recording's keyword arguments, or `arguments` as YAML; `more` is one further, KEY=VALUE.
   std::unique_ptr<Config> Arguments(const std::string& arguments, const std::string& more) const {
-    auto config = entry_->make_arguments();
+    auto config = entry_.make_arguments();
     const std::string given = arguments.empty() ? YamlOf(recording_.Metadata("kwargs")) : arguments;
     ConfigSource source = ConfigSource::Text(given.empty() ? "{}" : given, recording_.name());
     if (!more.empty()) source.Override(more);
@@ -150,8 +150,8 @@ class Verifier {
   // The environment with these arguments.
   std::unique_ptr<EnvironmentRow> Make(const std::string& arguments,
                                        const std::string& more = "") const {
-    WEFT_CHECK(entry_->make) << id_ << " has several agents";
-    return std::make_unique<EnvironmentRow>(entry_->make(*Arguments(arguments, more)));
+    WEFT_CHECK(entry_.make) << id_ << " has several agents";
+    return std::make_unique<EnvironmentRow>(entry_.make(*Arguments(arguments, more)));
   }
 
   void CheckBounds(const EnvironmentRow& row) {
@@ -294,7 +294,7 @@ class Verifier {
   Family family_;
   Comparison comparison_;
   std::string id_;
-  const EnvironmentEntry* entry_;
+  EnvironmentEntry entry_;
   Rng rng_{0, Purpose::kTest};
 };
 

@@ -60,20 +60,22 @@ struct Environment : Config {
       arguments_id = id;
     }
     v.Section("arguments", *arguments, "of the environment");
-    v.Sections(
-        "wrappers",
-        [this](const std::string& name) -> Config& {
-          if (name != "frame_stack" && name != "clip") {
-            throw Error(ErrorCode::kConfig, "there is no wrapper \"" + name + "\"");
-          }
-          return *wrappers.emplace_back(name, std::make_unique<Wrapper>()).second;
-        },
-        [this] {
-          std::vector<std::pair<std::string, Config*>> current;
-          for (auto& [name, wrapper] : wrappers) current.emplace_back(name, wrapper.get());
-          return current;
-        },
-        "applied in this order");
+    v.Sections("wrappers",
+               {.clear = [this] { wrappers.clear(); },
+                .make = [this](const std::string& name) -> Config& {
+                  if (name != "frame_stack" && name != "clip") {
+                    throw Error(ErrorCode::kConfig, "there is no wrapper \"" + name + "\"");
+                  }
+                  return *wrappers.emplace_back(name, std::make_unique<Wrapper>()).second;
+                },
+                .current =
+                    [this] {
+                      std::vector<std::pair<std::string, Config*>> current;
+                      for (auto& [name, wrapper] : wrappers)
+                        current.emplace_back(name, wrapper.get());
+                      return current;
+                    }},
+               "applied in this order");
   }
 };
 
@@ -234,6 +236,68 @@ TEST(Config, MistakesInOverridesNameTheCommandLine) {
   EXPECT_THAT(Refused("", {"name=[a"}), StartsWith("command line: name:1: "));
   EXPECT_THAT(Refused("hidden: [1]\n", {"hidden.3=4"}), HasSubstr("has 1 elements"));
   EXPECT_THAT(Refused("", {"seed.x=4"}), HasSubstr("seed: must be a whole number"));
+}
+
+// A list whose entries say what they are by a key.
+struct Term : Config {
+  explicit Term(std::string term_kind) : kind(std::move(term_kind)) {}
+  void Fields(FieldVisitor& v) override {
+    v.Names(kind.c_str(), names, "what is measured");
+    v.Field("weight", weight, "factor");
+  }
+  std::string kind;
+  std::vector<std::string> names;
+  double weight = 1;
+};
+struct Terms : Config {
+  void Fields(FieldVisitor& v) override {
+    v.Sections("terms",
+               {.clear = [this] { terms.clear(); },
+                .make = [this](const std::string& kind) -> Config& {
+                  return *terms.emplace_back(std::make_unique<Term>(kind));
+                },
+                .current =
+                    [this] {
+                      std::vector<std::pair<std::string, Config*>> current;
+                      for (auto& term : terms) current.emplace_back(term->kind, term.get());
+                      return current;
+                    },
+                .kinds = {"angle", "speed"}},
+               "what counts");
+  }
+  std::vector<std::unique_ptr<Term>> terms;
+};
+
+TEST(Config, ListsOfSectionsCanBeNamedByAKey) {
+  Terms terms;
+  const auto parse = [&](const char* yaml) {
+    ConfigSource::Text(yaml, "run.yaml").Parse(terms);
+    return ToYaml(terms);
+  };
+  const std::string written =
+      "terms:\n  - angle: knee\n    weight: 1\n  - speed: [hip, knee]\n    weight: -2\n";
+  EXPECT_EQ(parse("terms:\n- angle: knee\n- {weight: -2, speed: [hip, knee]}\n"), written);
+  // What is there already is replaced, so what was written reads back to itself.
+  EXPECT_EQ(parse(written.c_str()), written);
+  EXPECT_EQ(parse("{}"), written);
+  EXPECT_EQ(parse("terms: []"), "terms: []\n");
+  const auto refusal = [&](const char* yaml) {
+    try {
+      parse(yaml);
+    } catch (const Error& error) {
+      return error.message();
+    }
+    return std::string("nothing");
+  };
+  EXPECT_EQ(refusal("terms:\n- angel: knee\n"),
+            "run.yaml:2: terms.0: has none of the keys that say what it is: angle, speed; did you "
+            "mean \"angle\"?");
+  EXPECT_EQ(refusal("terms:\n- {angle: knee, speed: hip}\n"),
+            "run.yaml:2: terms.0: is both angle and speed");
+  EXPECT_EQ(refusal("terms:\n- {angle: knee, wight: 3}\n"),
+            "run.yaml:2: terms.0.wight: there is no such key; did you mean \"weight\"?");
+  EXPECT_EQ(refusal("terms: {angle: knee}\n"),
+            "run.yaml:1: terms: must be a list of sections (\"- angle: ...\"), not a section");
 }
 
 TEST(Config, ListsOfSectionsTakeNamesAndMaps) {
