@@ -39,12 +39,17 @@ std::vector<std::string> Folders() {
 
 }  // namespace
 
+bool IsStandardAsset(const std::string& name) {
+  return !name.starts_with("/") && !name.starts_with(".") && !name.starts_with("~") &&
+         name.find("..") == std::string::npos;
+}
+
 std::string AssetPath(const std::string& name) {
   std::vector<std::string> places;
-  if (name.starts_with("/") || name.starts_with(".")) {
-    places = {name};
-  } else if (name.starts_with("~")) {
+  if (name.starts_with("~")) {
     places = {Variable("HOME") + name.substr(1)};
+  } else if (!IsStandardAsset(name)) {
+    places = {name};
   } else {
     for (const std::string& folder : Folders()) places.push_back(folder + "/" + name);
   }

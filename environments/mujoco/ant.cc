@@ -74,7 +74,7 @@ class Ant final : public MujocoEnvironment {
     info.emplace_back(version() == 4 ? "forward_reward" : "reward_contact");
     Declare(simulation_.nq() - static_cast<int64_t>(hidden()) + simulation_.nv() +
                 (arguments.contacts ? std::ssize(ObservedForces()) : 0),
-            std::move(info));
+            std::move(info), static_cast<int64_t>(hidden()));
   }
 
   void Step(ActionRow action, Rng&, StepRow out) override {

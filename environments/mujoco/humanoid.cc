@@ -38,11 +38,13 @@ struct HumanoidObservation {
     v.Field("include_cfrc_ext_in_observation", contact_force, "observe contact forces");
   }
 
+  int64_t hidden() const { return exclude_position ? 2 : 0; }  // of the positions
+
   // Calls append for each part in order.
   template <class Append>
   void ForEachPart(const MujocoSimulation& simulation, int version, Append append) const {
     const size_t bodies = version == 4 ? 0 : 1;  // left out
-    append(simulation.position().subspan(exclude_position ? 2 : 0));
+    append(simulation.position().subspan(static_cast<size_t>(hidden())));
     append(simulation.velocity());
     if (inertia) append(simulation.body_inertia().subspan(10 * bodies));
     if (velocity) append(simulation.body_velocity().subspan(6 * bodies));
@@ -131,7 +133,8 @@ class Humanoid final : public MujocoEnvironment {
                   {"reward_forward", "reward_ctrl", "reward_survive", "reward_contact"});
     }
     AddTendonInfo(simulation_, info);
-    Declare(arguments.observation.Size(simulation_, version()), std::move(info));
+    Declare(arguments.observation.Size(simulation_, version()), std::move(info),
+            arguments.observation.hidden());
   }
 
   void Step(ActionRow action, Rng&, StepRow out) override {
@@ -225,7 +228,8 @@ class HumanoidStandup final : public MujocoEnvironment {
     std::vector<std::string> info = {"x_position",   "y_position",      "z_distance_from_origin",
                                      "reward_linup", "reward_quadctrl", "reward_impact"};
     AddTendonInfo(simulation_, info);
-    Declare(arguments.observation.Size(simulation_, version()), std::move(info));
+    Declare(arguments.observation.Size(simulation_, version()), std::move(info),
+            arguments.observation.hidden());
   }
 
   void Step(ActionRow action, Rng&, StepRow out) override {

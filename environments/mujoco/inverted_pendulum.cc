@@ -32,7 +32,7 @@ class InvertedPendulum final : public MujocoEnvironment {
   static constexpr double kStepNanoseconds = 10000;
 
   explicit InvertedPendulum(const Arguments& arguments) : MujocoEnvironment(arguments, 2, 1) {
-    Declare(simulation_.nq() + simulation_.nv(), {"reward_survive"});
+    Declare(simulation_.nq() + simulation_.nv(), {"reward_survive"}, 0);
   }
 
   void Step(ActionRow action, Rng&, StepRow out) override {
@@ -82,7 +82,7 @@ class InvertedDoublePendulum final : public MujocoEnvironment {
     }
     const int64_t nq = simulation_.nq(), nv = simulation_.nv();
     Declare(1 + 2 * (nq - 1) + nv + (version() == 4 ? nv : 1),
-            {"reward_survive", "distance_penalty", "velocity_penalty"});
+            {"reward_survive", "distance_penalty", "velocity_penalty"}, -1);
   }
 
   void Step(ActionRow action, Rng&, StepRow out) override {

@@ -6,23 +6,12 @@
 
 #include "base/check.h"
 #include "environments/drawing/canvas.h"
+#include "environments/mujoco/control_cost.h"
+#include "environments/mujoco/mujoco_elements.h"
 #include "environments/mujoco/mujoco_renderer.h"
 #include "environments/mujoco/numpy_sum.h"
 
 namespace weft {
-namespace {
-
-template <class T>
-double WeightedSquares(ActionRow action, int64_t size, double weight) {
-  const T sum = NumpySum<T>(size, [&](int64_t i) {
-    const auto value = static_cast<T>(action.real(i));
-    return value * value;
-  });
-  return static_cast<T>(weight) * sum;
-}
-
-}  // namespace
-
 MujocoArguments::MujocoArguments(const MujocoTask& table)
     : task(table),
       xml_file(table.xml_file),
@@ -84,13 +73,17 @@ MujocoEnvironment::MujocoEnvironment(const MujocoArguments& arguments, int64_t l
             .appearance = {.width = 480, .height = 480, .frames_per_second = 1 / dt()}};
 }
 
-void MujocoEnvironment::Declare(int64_t size, std::vector<std::string> info) {
+void MujocoEnvironment::Declare(int64_t size, std::vector<std::string> info, int64_t hidden) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   spec_->observation = {{.name = "observation",
                          .shape = {size},
                          .dtype = DType::kFloat64,
                          .low = {-kInfinity},
                          .high = {kInfinity}}};
+  if (hidden >= 0) {
+    const auto labels = StateLabels(simulation_.model());
+    spec_->observation[0].elements.assign(labels.begin() + hidden, labels.end());
+  }
   info_.assign(info.size(), 0);
   spec_->info = std::move(info);
 }
@@ -146,9 +139,7 @@ void MujocoEnvironment::Simulate(ActionRow action) {
 }
 
 double MujocoEnvironment::ControlCost(ActionRow action, double weight) const {
-  return action.dtype() == DType::kFloat32
-             ? WeightedSquares<float>(action, simulation_.nu(), weight)
-             : WeightedSquares<double>(action, simulation_.nu(), weight);
+  return weft::ControlCost(action, simulation_.nu(), weight);
 }
 
 double SumOfSquares(std::span<const double> values) {

@@ -84,8 +84,9 @@ class MujocoEnvironment : public Environment {
   MujocoEnvironment(const MujocoArguments& arguments, int64_t least_nq, int64_t least_nv);
 
   // Declares the observation, one leaf of `size` unbounded f64, and the names of info_, where
-  // element 1 of Gymnasium's vector NAME is NAME[1].
-  void Declare(int64_t size, std::vector<std::string> info);
+  // element 1 of Gymnasium's vector NAME is NAME[1]. It begins with the positions less the first
+  // `hidden` ones, then the velocities; or, for hidden < 0, with something else.
+  void Declare(int64_t size, std::vector<std::string> info, int64_t hidden);
   // Writes the state that an episode begins in; both spans hold the model's initial state.
   virtual void DrawState(Rng& rng, std::span<double> position, std::span<double> velocity);
   // Called when the simulation has taken over a state.

@@ -5,6 +5,7 @@
 #include <mujoco/mujoco.h>
 
 #include "base/check.h"
+#include "environments/mujoco/mujoco_guard.h"
 #include "environments/mujoco/mujoco_renderer.h"
 
 namespace weft {
@@ -29,8 +30,8 @@ void MujocoPhysics::Free::operator()(mjData_* data) const {
 
 MujocoPhysics::MujocoPhysics(const std::string& xml_file, MujocoEdit edit)
     : model_(new mjModel(*LoadMujocoModel(xml_file, edit))),
-      data_(mj_makeData(model_.get())),
       renderers_(MujocoRenderers::Of(LoadMujocoModel(xml_file, edit))) {
+  GuardMujoco([&] { data_.reset(mj_makeData(model_.get())); });
   WEFT_CHECK(data_ != nullptr) << "MuJoCo has no memory for " << xml_file;
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   for (int64_t i = 0; i < model_->nu; ++i) {
@@ -189,31 +190,39 @@ std::span<const double> MujocoPhysics::sensors() const {
 }
 
 void MujocoPhysics::Reset() {
-  mj_resetData(model_.get(), data_.get());
+  GuardMujoco([&] { mj_resetData(model_.get(), data_.get()); });
   Forward();
 }
 
 void MujocoPhysics::Forward() {
-  const int flags = model_->opt.disableflags;
-  model_->opt.disableflags |= mjDSBL_ACTUATION;
-  mj_forward(model_.get(), data_.get());
-  model_->opt.disableflags = flags;
+  struct WithoutActuation {
+    explicit WithoutActuation(mjModel& model) : of(model), flags(model.opt.disableflags) {
+      of.opt.disableflags |= mjDSBL_ACTUATION;
+    }
+    ~WithoutActuation() { of.opt.disableflags = flags; }
+    mjModel& of;
+    const int flags;
+  };
+  const WithoutActuation scope(*model_);
+  GuardMujoco([&] { mj_forward(model_.get(), data_.get()); });
 }
 
 void MujocoPhysics::FindContacts() {
-  mj_kinematics(model_.get(), data_.get());
-  mj_collision(model_.get(), data_.get());
+  GuardMujoco([&] {
+    mj_kinematics(model_.get(), data_.get());
+    mj_collision(model_.get(), data_.get());
+  });
 }
 
-void MujocoPhysics::Step(std::span<const double> control, int64_t steps) {
+void MujocoPhysics::Step(std::span<const double> control, int64_t steps, bool derive) {
   std::copy(control.begin(), control.end(), data_->ctrl);
   // mj_step1 has been done for this state; only the Runge-Kutta integrator does it again.
-  if (model_->opt.integrator != mjINT_RK4) {
-    mj_step2(model_.get(), data_.get());
-    --steps;
-  }
-  for (int64_t i = 0; i < steps; ++i) mj_step(model_.get(), data_.get());
-  mj_step1(model_.get(), data_.get());
+  const bool begun = model_->opt.integrator != mjINT_RK4;
+  GuardMujoco([&] {
+    if (begun) mj_step2(model_.get(), data_.get());
+    for (int64_t i = begun; i < steps; ++i) mj_step(model_.get(), data_.get());
+    if (begun || derive) mj_step1(model_.get(), data_.get());
+  });
 }
 
 void MujocoPhysics::ClearTime() {
@@ -223,6 +232,32 @@ void MujocoPhysics::ClearTime() {
 void MujocoPhysics::Render(const std::string& camera, Picture& picture) const {
   const bool first = camera.empty() && model_->ncam > 0;
   renderers_->Render(*model_, *data_, DefaultFreeCamera(*model_), first ? "0" : camera, picture);
+}
+
+void MujocoPhysics::NormaliseQuaternions() {
+  mj_normalizeQuat(model_.get(), data_->qpos);
+}
+
+std::string MujocoPhysics::Divergence() const {
+  const auto& warning = data_->warning;
+  const auto met = [&](mjtWarning kind) { return warning[kind].number > 0; };
+  if (!met(mjWARN_BADQPOS) && !met(mjWARN_BADQVEL) && !met(mjWARN_BADQACC) && !met(mjWARN_BADCTRL))
+    return "";
+  if (met(mjWARN_BADCTRL)) return "a control is not finite, or huge";
+  // The joint of a coordinate, else of a velocity.
+  const mjtWarning kind = met(mjWARN_BADQPOS)   ? mjWARN_BADQPOS
+                          : met(mjWARN_BADQVEL) ? mjWARN_BADQVEL
+                                                : mjWARN_BADQACC;
+  const int* addresses = kind == mjWARN_BADQPOS ? model_->jnt_qposadr : model_->jnt_dofadr;
+  const auto joint =
+      std::upper_bound(addresses, addresses + model_->njnt, warning[kind].lastinfo) - addresses - 1;
+  const char* name = mj_id2name(model_.get(), mjOBJ_JOINT, static_cast<int>(joint));
+  return std::string("the ") +
+         (kind == mjWARN_BADQPOS   ? "position"
+          : kind == mjWARN_BADQVEL ? "velocity"
+                                   : "acceleration") +
+         " of joint " + (name != nullptr ? name : "number " + std::to_string(joint)) +
+         " is not finite, or huge";
 }
 
 void MujocoPhysics::GetState(std::vector<double>& state) const {
@@ -248,8 +283,10 @@ void MujocoPhysics::SetState(std::span<const double> state) {
   }
   std::transform(from, state.end(), terrain_.begin(),
                  [](double height) { return static_cast<float>(height); });
-  mj_resetData(model_.get(), data_.get());
-  mj_setState(model_.get(), data_.get(), state.data(), mjSTATE_INTEGRATION);
+  GuardMujoco([&] {
+    mj_resetData(model_.get(), data_.get());
+    mj_setState(model_.get(), data_.get(), state.data(), mjSTATE_INTEGRATION);
+  });
 }
 
 void MujocoPhysics::SetResetState(std::span<const double> state) {
@@ -259,7 +296,7 @@ void MujocoPhysics::SetResetState(std::span<const double> state) {
 
 void MujocoPhysics::SetStepState(std::span<const double> state) {
   SetState(state);
-  mj_step1(model_.get(), data_.get());
+  GuardMujoco([&] { mj_step1(model_.get(), data_.get()); });
 }
 
 }  // namespace weft

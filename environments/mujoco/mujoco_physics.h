@@ -41,6 +41,10 @@ class MujocoPhysics {
   int64_t Joint(const std::string& name) const;
   int64_t Sensor(const std::string& name) const;
 
+  // For mujoco_elements.h and mujoco_quantity.h. The data stay where they are when this moves.
+  const mjModel_& model() const { return *model_; }
+  const mjData_& data() const { return *data_; }
+
   // Constants of the model.
   int64_t bodies() const;
   int64_t joints() const;
@@ -92,8 +96,15 @@ class MujocoPhysics {
   void Forward();
   // Finds the contacts of the positions of now, and leaves all else as it was computed before.
   void FindContacts();
-  void Step(std::span<const double> control, int64_t steps);  // control: [nu]
+  // control: [nu]. derive: false for a caller that reads positions, velocities and controls alone;
+  // it may save the last computation.
+  void Step(std::span<const double> control, int64_t steps, bool derive = true);
   void ClearTime();
+  // Gives the quaternions among the positions unit length.
+  void NormaliseQuaternions();
+  // What MuJoCo warned of since the last Reset or Set..State when it met a state or acceleration
+  // that is not finite, or huge, and began anew from the first state; "" when all went well.
+  std::string Divergence() const;
 
   // The state of now. camera: as in mujoco_renderer.h; "": the model's first one, or the free one
   // where it has none.

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/scalar.h"
 #include "environments/mujoco/gl_context.h"
+#include "environments/mujoco/mujoco_guard.h"
 
 namespace weft {
 namespace {
@@ -66,12 +67,14 @@ class MujocoRenderers::Renderer {
     sized.vis.quality.shadowsize = std::min(
         sized.vis.quality.shadowsize, static_cast<int>(std::bit_ceil(kTexelsPerPixel * side)));
     const Binding binding(*context_);
-    mjv_defaultScene(&scene_);
-    mjv_makeScene(&sized, &scene_, kMostGeoms);
-    mjr_defaultContext(&resources_);
-    mjr_makeContext(&sized, &resources_, mjFONTSCALE_100);
-    mjr_setBuffer(mjFB_OFFSCREEN, &resources_);
-    mjv_defaultOption(&option_);
+    GuardMujoco([&] {
+      mjv_defaultScene(&scene_);
+      mjv_makeScene(&sized, &scene_, kMostGeoms);
+      mjr_defaultContext(&resources_);
+      mjr_makeContext(&sized, &resources_, mjFONTSCALE_100);
+      mjr_setBuffer(mjFB_OFFSCREEN, &resources_);
+      mjv_defaultOption(&option_);
+    });
     option_.flags[mjVIS_RANGEFINDER] = 0;  // as dm_control
   }
   ~Renderer() {
@@ -87,15 +90,17 @@ class MujocoRenderers::Renderer {
   }
   void Render(const mjModel& model, mjData& data, mjvCamera camera, Picture& picture) {
     const Binding binding(*context_);
-    // A terrain may be this simulation's own, and another one than in the last picture.
-    for (mjtSize geom = 0; geom < model.ngeom; ++geom) {
-      if (model.geom_type[geom] == mjGEOM_HFIELD)
-        mjr_uploadHField(&model, &resources_, model.geom_dataid[geom]);
-    }
-    mjv_updateScene(&model, &data, &option_, nullptr, &camera, mjCAT_ALL, &scene_);
     const mjrRect all{0, 0, static_cast<int>(width_), static_cast<int>(height_)};
-    mjr_render(all, &scene_, &resources_);
-    mjr_readPixels(picture.pixels.data(), nullptr, all, &resources_);
+    GuardMujoco([&] {
+      // A terrain may be this simulation's own, and another one than in the last picture.
+      for (mjtSize geom = 0; geom < model.ngeom; ++geom) {
+        if (model.geom_type[geom] == mjGEOM_HFIELD)
+          mjr_uploadHField(&model, &resources_, model.geom_dataid[geom]);
+      }
+      mjv_updateScene(&model, &data, &option_, nullptr, &camera, mjCAT_ALL, &scene_);
+      mjr_render(all, &scene_, &resources_);
+      mjr_readPixels(picture.pixels.data(), nullptr, all, &resources_);
+    });
     for (int64_t y = 0; y < picture.height / 2; ++y) {  // OpenGL's first row is the lowest
       std::swap_ranges(picture.At(0, y), picture.At(0, y) + 3 * picture.width,
                        picture.At(0, picture.height - 1 - y));

@@ -143,7 +143,8 @@ class RunnerEnvironment final : public MujocoEnvironment {
     } else if (runner.has_health) {
       info.insert(info.end(), {"z_distance_from_origin", "reward_survive"});
     }
-    Declare(simulation_.nq() + simulation_.nv() - arguments.hidden(), std::move(info));
+    Declare(simulation_.nq() + simulation_.nv() - arguments.hidden(), std::move(info),
+            arguments.hidden());
   }
 
   void Step(ActionRow action, Rng&, StepRow out) override {

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/scalar.h"
+#include "environments/mujoco/mujoco_guard.h"
 #include "environments/mujoco/mujoco_model.h"
 #include "environments/mujoco/mujoco_renderer.h"
 
@@ -23,9 +24,8 @@ void MujocoSimulation::FreeData::operator()(mjData_* data) const {
 }
 
 MujocoSimulation::MujocoSimulation(const std::string& xml_file)
-    : model_(LoadMujocoModel(xml_file)),
-      data_(mj_makeData(model_)),
-      renderers_(MujocoRenderers::Of(model_)) {
+    : model_(LoadMujocoModel(xml_file)), renderers_(MujocoRenderers::Of(model_)) {
+  GuardMujoco([&] { data_.reset(mj_makeData(model_)); });
   WEFT_CHECK(data_ != nullptr) << "MuJoCo has no memory for " << xml_file;
 }
 
@@ -107,25 +107,28 @@ void MujocoSimulation::Reset(std::span<const double> position, std::span<const d
   WEFT_CHECK(std::ssize(position) == nq() && std::ssize(velocity) == nv())
       << "a state of " << position.size() << " + " << velocity.size() << " numbers for a model of "
       << nq() << " + " << nv();
-  mj_resetData(model_, data_.get());
+  GuardMujoco([&] { mj_resetData(model_, data_.get()); });
   std::copy(position.begin(), position.end(), data_->qpos);
   std::copy(velocity.begin(), velocity.end(), data_->qvel);
-  mj_forward(model_, data_.get());
+  GuardMujoco([&] { mj_forward(model_, data_.get()); });
 }
 
 void MujocoSimulation::Step(std::span<const double> control, int64_t steps) {
   WEFT_CHECK(std::ssize(control) == nu())
       << control.size() << " controls for " << nu() << " actuators";
   std::copy(control.begin(), control.end(), data_->ctrl);
-  for (int64_t i = 0; i < steps; ++i) mj_step(model_, data_.get());
+  GuardMujoco([&] {
+    for (int64_t i = 0; i < steps; ++i) mj_step(model_, data_.get());
+  });
 }
 
 void MujocoSimulation::ComputeContactForces() {
-  mj_rnePostConstraint(model_, data_.get());
+  GuardMujoco([&] { mj_rnePostConstraint(model_, data_.get()); });
 }
 
 FreeCamera MujocoSimulation::DistantCamera() const {
-  const std::unique_ptr<mjData, FreeData> initial(mj_makeData(model_));
+  std::unique_ptr<mjData, FreeData> initial;
+  GuardMujoco([&] { initial.reset(mj_makeData(model_)); });
   WEFT_CHECK(initial != nullptr) << "MuJoCo has no memory";
   mj_kinematics(model_, initial.get());
   FreeCamera camera{.distance = model_->stat.extent};
@@ -158,8 +161,10 @@ void MujocoSimulation::Load(Reader& in) {
   if (std::ssize(state) != mj_stateSize(model_, mjSTATE_INTEGRATION)) {
     throw Error(ErrorCode::kCorrupt, "the saved state is that of another MuJoCo model");
   }
-  mj_resetData(model_, data_.get());
-  mj_setState(model_, data_.get(), state.data(), mjSTATE_INTEGRATION);
+  GuardMujoco([&] {
+    mj_resetData(model_, data_.get());
+    mj_setState(model_, data_.get(), state.data(), mjSTATE_INTEGRATION);
+  });
 }
 
 }  // namespace weft

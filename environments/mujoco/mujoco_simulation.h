@@ -25,6 +25,8 @@ class MujocoSimulation {
   // it.
   explicit MujocoSimulation(const std::string& xml_file);
 
+  const mjModel_& model() const { return *model_; }
+
   // Sizes and constants of the model.
   int64_t nq() const;                                // coordinates of position
   int64_t nv() const;                                // of velocity

@@ -41,7 +41,7 @@ class Pusher final : public MujocoEnvironment {
         tip_(simulation_.Body("tips_arm")),
         object_(simulation_.Body("object")),
         goal_(simulation_.Body("goal")) {
-    Declare(2 * kArm + 9, {"reward_dist", "reward_ctrl", "reward_near"});
+    Declare(2 * kArm + 9, {"reward_dist", "reward_ctrl", "reward_near"}, -1);
   }
 
   void Step(ActionRow action, Rng&, StepRow out) override {

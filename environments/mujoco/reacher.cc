@@ -45,7 +45,7 @@ class Reacher final : public MujocoEnvironment {
         fingertip_(simulation_.Body("fingertip")),
         target_(simulation_.Body("target")) {
     Declare(2 * kArm + simulation_.nq() - kArm + kArm + (version() == 4 ? 3 : 2),
-            {"reward_dist", "reward_ctrl"});
+            {"reward_dist", "reward_ctrl"}, -1);
   }
 
   void Step(ActionRow action, Rng&, StepRow out) override {
