@@ -52,7 +52,8 @@ struct PlayOptions {
 };
 int Play(const PlayOptions& options);
 
-int List(const std::string& what, bool json);
+// fields: says what each number of an observation is, where that is known. only: this id alone.
+int List(const std::string& what, const std::string& only, bool fields, bool json);
 int Graph(const std::string& config, const std::vector<std::string>& overrides, bool dot,
           bool json);
 // The keys of an algorithm, for `weft train CONFIG --help`; those that all algorithms share when
@@ -74,6 +75,7 @@ struct VerifyOptions {
   std::string reference;  // a folder, with all
   bool all = false;
   bool json = false;
+  int64_t (*allocations)() = nullptr;  // see main.h
 };
 int VerifyEnvironment(const VerifyOptions& options);
 int VerifyHostile(const VerifyOptions& options);
@@ -115,7 +117,8 @@ struct PlotOptions {
 int Plot(const PlotOptions& options);
 
 // Files of a new environment: in weft's own tree when the current folder is one, else a project.
-int NewEnvironment(const std::string& name, bool json);
+// mujoco: a task for a MuJoCo model, which needs no C++.
+int NewEnvironment(const std::string& name, bool mujoco, bool json);
 
 struct ConvertOptions {
   std::string from;  // a name, a folder or a .gguf file

@@ -7,6 +7,7 @@
 #include "environments/availability.h"
 #include "environments/environment.h"
 #include "program/commands.h"
+#include "program/fields.h"
 
 namespace weft {
 namespace {
@@ -15,13 +16,16 @@ using Json = nlohmann::ordered_json;
 
 struct Row {
   std::string name, facts, summary;
+  std::vector<std::string> lines;  // below it
 };
 
 void Print(const std::vector<Row>& rows, bool json) {
   if (json) {
     Json list = Json::array();
-    for (const Row& row : rows)
+    for (const Row& row : rows) {
       list.push_back({{"name", row.name}, {"facts", row.facts}, {"summary", row.summary}});
+      if (!row.lines.empty()) list.back()["fields"] = row.lines;
+    }
     fmt::print("{}\n", list.dump());
     return;
   }
@@ -30,35 +34,42 @@ void Print(const std::vector<Row>& rows, bool json) {
     name = std::max(name, row.name.size());
     facts = std::max(facts, row.facts.size());
   }
-  for (const Row& row : rows)
+  for (const Row& row : rows) {
     fmt::print("{:{}}  {:{}}  {}\n", row.name, name, row.facts, facts, row.summary);
+    for (const std::string& line : row.lines) fmt::print("    {}\n", line);
+  }
 }
 
-// "[17]", and of one integer "Discrete(16)".
-std::string LeafText(const Leaf& leaf) {
-  if (leaf.dtype != DType::kInt64 || leaf.shape.rank() > 0 || leaf.low.empty() || leaf.high.empty())
-    return leaf.shape.ToString();
-  const auto low = static_cast<int64_t>(leaf.low[0]), high = static_cast<int64_t>(leaf.high[0]);
-  return Space(Discrete{.n = high - low + 1, .start = low}).ToString();
-}
-
-std::string Facts(const EnvironmentEntry& entry) {
-  if (!WhyUnavailable(entry).empty()) return "(model files missing)";
-  const EnvironmentSpec spec = entry.Spec(*entry.make_arguments());
+std::string Facts(const EnvironmentSpec& spec) {
   std::string text;
   for (const Leaf& leaf : spec.observation) text += (text.empty() ? "" : " + ") + LeafText(leaf);
   return text + " -> " + spec.action.ToString();
 }
 
+std::vector<Row> AlgorithmRows() {
+  std::vector<Row> rows;
+  for (const auto& [name, entry] : Algorithms()) rows.push_back({name, "", entry.summary, {}});
+  return rows;
+}
+
+Row EnvironmentRowOf(const std::string& id, const EnvironmentEntry& entry, bool fields) {
+  if (!WhyUnavailable(entry).empty()) return {id, "(model files missing)", entry.summary, {}};
+  const EnvironmentSpec spec = entry.Spec(*entry.make_arguments());
+  return {id, Facts(spec), entry.summary, fields ? FieldLines(spec) : std::vector<std::string>()};
+}
+
 }  // namespace
 
-int List(const std::string& what, bool json) {
+int List(const std::string& what, const std::string& only, bool fields, bool json) {
   std::vector<Row> rows;
   if (what == "algorithms") {
-    for (const auto& [name, entry] : Algorithms()) rows.push_back({name, "", entry.summary});
+    rows = AlgorithmRows();
+  } else if (!only.empty()) {
+    const std::string id = EnvironmentIdOf(only);
+    rows.push_back(EnvironmentRowOf(id, FindEnvironment(id), fields));
   } else {
     for (const auto& [id, entry] : Environments())
-      rows.push_back({id, Facts(entry), entry.summary});
+      rows.push_back(EnvironmentRowOf(id, entry, fields));
   }
   Print(rows, json);
   return 0;

@@ -63,7 +63,7 @@ struct CommandLine {
   std::string what, config, address, run, file;
   std::vector<std::string> overrides, repro_arguments;
   int process = 0;
-  bool dot = false, keys = false;
+  bool dot = false, keys = false, fields = false, mujoco = false;
 
   CommandLine() {
     app.set_version_flag("--version", fmt::format("weft {} ({})", kVersion, kGitHash));
@@ -255,14 +255,17 @@ struct CommandLine {
     command->add_option("what", what, "algorithms or environments")
         ->required()
         ->check(CLI::IsMember({"algorithms", "environments"}));
-    command->callback([this] { status = weft::List(what, json); });
+    command->add_option("id", file, "this environment alone");
+    command->add_flag("--fields", fields, "what each number of an observation is");
+    command->callback([this] { status = weft::List(what, file, fields, json); });
 
     command = Command("new", "write the files of a new environment that works");
     command->add_option("what", what, "environment")
         ->required()
         ->check(CLI::IsMember({"environment"}));
     command->add_option("name", file, "such as MyLamp")->required();
-    command->callback([this] { status = weft::NewEnvironment(file, json); });
+    command->add_flag("--mujoco", mujoco, "a MuJoCo model and a task in YAML, without C++");
+    command->callback([this] { status = weft::NewEnvironment(file, mujoco, json); });
 
     command = Command("graph", "print the fragment graph of a config");
     command->add_option("config", config, "YAML file")->required();
@@ -407,7 +410,7 @@ int Fail(const std::string& message, int status) {
 
 }  // namespace
 
-int Main(int argc, char** argv) {
+int Main(int argc, char** argv, int64_t (*allocations)()) {
   // --json and --help of train are wanted before the rest is valid.
   const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   const bool help =
@@ -421,6 +424,7 @@ int Main(int argc, char** argv) {
     }
     SetLogQuiet(std::ranges::find(words, "--json") != words.end());
     CommandLine line;
+    line.verify.allocations = allocations;
     if (words.empty()) {
       fmt::print(stderr, "{}", line.app.help());
       return kUsage;

@@ -1,5 +1,6 @@
 // weft new: the files of an environment that works, for its author to change. What it writes is the
-// project of docs/examples/own_environment under another name.
+// project of docs/examples/own_environment, or the task of docs/examples/mujoco_task, under another
+// name.
 #include <algorithm>
 #include <cctype>
 #include <fmt/format.h>
@@ -115,52 +116,84 @@ add_test(NAME contract COMMAND {0} verify environment {1})
                      names.file, names.id);
 }
 
-}  // namespace
+using Files = std::vector<std::pair<std::string, std::string>>;  // path, text
 
-int NewEnvironment(const std::string& name, bool json) {
-  const Names names = NamesOf(name);
-  if (Environments().Find(names.id) != nullptr)
-    throw Error(ErrorCode::kConfig, "there is an environment " + names.id + " already");
-  const bool in_weft = FileExists("environments/register_environment.h");
-  std::vector<std::pair<std::string, std::string>> files;
-  std::vector<std::string> next;
-  if (in_weft) {
-    const std::string sources = "environments/CMakeLists.txt";
-    const std::string tests = "tests/environments/CMakeLists.txt";
-    const std::string config = "configs/ppo/" + names.file + ".yaml";
-    files = {{"environments/" + names.file + ".cc", Renamed(kExampleSource, names)},
-             {"tests/environments/" + names.file + "_test.cc", TestOf(names)},
-             {config, Renamed(kExampleConfig, names)},
-             {sources, WithLine(ReadFile(sources), "  " + names.file + ".cc")},
-             {tests, WithLine(ReadFile(tests), "  " + names.file + "_test.cc")}};
-    next = {"./weft train " + config, "./weft test -R " + names.type,
-            "./weft verify environment " + names.id};
-  } else {
-    files = {{names.file + "/CMakeLists.txt", ProjectOf(names)},
-             {names.file + "/" + names.file + ".cc", Renamed(kExampleSource, names)},
-             {names.file + "/" + names.file + ".yaml", Renamed(kExampleConfig, names)}};
-    next = {"cd " + names.file,
-            "cmake -B build -DCMAKE_PREFIX_PATH=WHERE_WEFT_IS_INSTALLED && cmake --build build",
-            "build/" + names.file + " train " + names.file + ".yaml", "ctest --test-dir build"};
-  }
+// Writes files that must not exist, but for the lists of sources; says what they are and what to do
+// next.
+void WriteAll(const Files& files, const std::string& id, const std::string& what,
+              const std::vector<std::string>& next, bool json) {
   for (const auto& [path, text] : files) {
     if (!path.ends_with("CMakeLists.txt") && FileExists(path))
       throw Error(ErrorCode::kConfig, path + " exists already");
   }
-  if (!in_weft && DirectoryExists(names.file))
-    throw Error(ErrorCode::kConfig, names.file + " exists already");
-  if (!in_weft) MakeDirectories(names.file);
   std::vector<std::string> paths;
   for (const auto& [path, text] : files) {
     WriteFileAtomic(path, text);
     paths.push_back(path);
   }
   if (json) {
-    fmt::print("{}\n", nlohmann::ordered_json{{"id", names.id}, {"files", paths}}.dump());
+    fmt::print("{}\n", nlohmann::ordered_json{{"id", id}, {"files", paths}}.dump());
+    return;
+  }
+  fmt::print("{} {} until you change it:\n  {}\nnext:\n  {}\n", id, what, Join(paths, "\n  "),
+             Join(next, "\n  "));
+}
+
+void MakeNewFolder(const std::string& folder) {
+  if (DirectoryExists(folder)) throw Error(ErrorCode::kConfig, folder + " exists already");
+  MakeDirectories(folder);
+}
+
+void NewMujocoTask(const Names& names, bool json) {
+  const auto renamed = [&](const std::string& example) {
+    return std::regex_replace(example, std::regex("\\bbalance\\b"), names.file);
+  };
+  MakeNewFolder(names.file);
+  const std::string begin = names.file + "/" + names.file, train = names.file + "/train.yaml";
+  WriteAll({{begin + ".xml", renamed(kTaskModel)},
+            {begin + ".yaml", renamed(kTask)},
+            {train, renamed(kTaskConfig)}},
+           names.file, "keeps a pole upright on a cart",
+           {"cd " + names.file, "weft verify environment " + names.file + ".yaml",
+            "weft train train.yaml"},
+           json);
+}
+
+}  // namespace
+
+int NewEnvironment(const std::string& name, bool mujoco, bool json) {
+  const Names names = NamesOf(name);
+  if (mujoco) {
+    NewMujocoTask(names, json);
     return 0;
   }
-  fmt::print("{} walks to the lit end of a corridor until you change it:\n  {}\nnext:\n  {}\n",
-             names.id, Join(paths, "\n  "), Join(next, "\n  "));
+  if (Environments().Find(names.id) != nullptr)
+    throw Error(ErrorCode::kConfig, "there is an environment " + names.id + " already");
+  const std::string what = "walks to the lit end of a corridor";
+  if (FileExists("environments/register_environment.h")) {
+    const std::string sources = "environments/CMakeLists.txt";
+    const std::string tests = "tests/environments/CMakeLists.txt";
+    const std::string config = "configs/ppo/" + names.file + ".yaml";
+    WriteAll({{"environments/" + names.file + ".cc", Renamed(kExampleSource, names)},
+              {"tests/environments/" + names.file + "_test.cc", TestOf(names)},
+              {config, Renamed(kExampleConfig, names)},
+              {sources, WithLine(ReadFile(sources), "  " + names.file + ".cc")},
+              {tests, WithLine(ReadFile(tests), "  " + names.file + "_test.cc")}},
+             names.id, what,
+             {"./weft train " + config, "./weft test -R " + names.type,
+              "./weft verify environment " + names.id},
+             json);
+    return 0;
+  }
+  MakeNewFolder(names.file);
+  WriteAll({{names.file + "/CMakeLists.txt", ProjectOf(names)},
+            {names.file + "/" + names.file + ".cc", Renamed(kExampleSource, names)},
+            {names.file + "/" + names.file + ".yaml", Renamed(kExampleConfig, names)}},
+           names.id, what,
+           {"cd " + names.file,
+            "cmake -B build -DCMAKE_PREFIX_PATH=WHERE_WEFT_IS_INSTALLED && cmake --build build",
+            "build/" + names.file + " train " + names.file + ".yaml", "ctest --test-dir build"},
+           json);
   return 0;
 }
 

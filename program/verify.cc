@@ -3,16 +3,20 @@
 #include "environments/verify/verify.h"
 
 #include <fmt/format.h>
+#include <functional>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/check.h"
 #include "base/thread_pool.h"
+#include "environments/batch_environment.h"
 #include "environments/verify/conformance.h"
 #include "language/model_name.h"
 #include "language/verify_model.h"
 #include "language/verify_text.h"
 #include "program/commands.h"
+#include "program/fields.h"
 
 namespace weft {
 namespace {
@@ -37,9 +41,39 @@ int Report(const VerifyReport& report, bool json, bool all_fields) {
   return report.failed == 0 ? 0 : 1;
 }
 
+// What the environment is like: tables for people, and the same in `json`.
+void Describe(const std::string& id, bool print, Json& json) {
+  const EnvironmentEntry entry = FindEnvironment(id);
+  const auto arguments = entry.make_arguments();
+  EnvironmentNotes notes;
+  if (entry.notes) notes = entry.notes(*arguments);
+  const EnvironmentSpec spec = entry.make_batch(*arguments, {})->spec();
+  const std::vector<std::string> fields = FieldLines(spec);
+  if (print) {
+    for (const std::string& field : fields) fmt::print("      {}\n", field);
+    for (const std::string& fact : notes.facts) fmt::print("      {}\n", fact);
+    for (const std::string& warning : notes.warnings) fmt::print("WARN  {}\n", warning);
+  }
+  json["fields"] = fields;
+  json["facts"] = notes.facts;
+  json["warnings"] = notes.warnings;
+}
+
+// Empty unless allocations are counted, which those of sanitizers are not.
+std::function<int64_t()> Allocations(const VerifyOptions& options) {
+  if (options.allocations == nullptr) return {};
+  const int64_t before = options.allocations();
+  ::operator delete(::operator new(1));
+  if (options.allocations() == before) return {};
+  return options.allocations;
+}
+
 int Conformance(const VerifyOptions& options) {
+  const std::string id = EnvironmentIdOf(options.id);
+  Json json{{"environment", id}};
+  Describe(id, !options.json, json);
   int64_t failed = 0;
-  const auto checks = CheckConformance(options.id);
+  const auto checks = CheckConformance(id, Allocations(options));
   Json list = Json::array();
   for (const ConformanceCheck& check : checks) {
     const bool holds = check.problem.empty();
@@ -49,9 +83,14 @@ int Conformance(const VerifyOptions& options) {
       fmt::print("{}  {}{}\n", holds ? "ok  " : "FAIL", check.claim,
                  holds ? "" : ": " + check.problem);
   }
-  if (options.json)
-    fmt::print("{}\n",
-               Json{{"checked", checks.size()}, {"failed", failed}, {"claims", list}}.dump());
+  json["checked"] = checks.size();
+  json["failed"] = failed;
+  json["claims"] = list;
+  if (options.json) {
+    fmt::print("{}\n", json.dump());
+  } else {
+    fmt::print("{} claims, {} failed\n", checks.size(), failed);
+  }
   return failed == 0 ? 0 : 1;
 }
 

@@ -95,7 +95,7 @@ class Verifier {
       return comparison_.Report();
     }
     if (HoldsGames(recording_)) {
-      VerifyGames(recording_, *Games().At(id_).make(*entry_->make_arguments()), comparison_);
+      VerifyGames(recording_, *Games().At(id_).make(*entry_.make_arguments()), comparison_);
       return comparison_.Report();
     }
     if (HoldsGrids(recording_)) {

@@ -218,7 +218,7 @@ TEST(HostileMjcfBounds, EndAChildThatTakesTooLongOrTooMuch) {
             path +
                 ": MuJoCo needs more than 0.2s to compile it (48002 elements, most of them "
                 "<body>)");
-  EXPECT_LT(CpuSeconds() - begin, 0.5);
+  EXPECT_LT(CpuSeconds() - begin, 1.5);
   EXPECT_NE(refusal({.seconds = 1, .bytes = 1 << 20}).find("emory"), std::string::npos);
   EXPECT_EQ(BoundsOf(files).seconds, 1.5);
   EXPECT_EQ(BoundsOf(files).bytes, uint64_t{256} << 20);

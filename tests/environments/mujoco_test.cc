@@ -113,6 +113,7 @@ TEST(Mujoco, AnErrorInAStepNamesTheRowAndEndsNothing) {
 }
 
 TEST(Mujoco, WarningsLeaveNoLogFile) {
+  std::filesystem::remove("MUJOCO_LOG.TXT");  // that MuJoCo in Python may have left
   MujocoSimulation simulation("inverted_pendulum.xml");
   const double huge[] = {1e30, 0}, zero[] = {0, 0}, control[] = {0};
   simulation.Reset(huge, zero);
