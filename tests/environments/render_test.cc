@@ -46,7 +46,6 @@ class Drawn : public testing::TestWithParam<std::string> {};
 TEST_P(Drawn, ShowsItsStateInAnySizeWithoutChangingIt) {
   const EnvironmentEntry& entry = Environments().At(GetParam());
   if (const std::string why = WhyUnavailable(entry); !why.empty()) GTEST_SKIP() << why;
-  if (entry.make_multi_agent) GTEST_SKIP() << "environments of several agents draw nothing";
   const auto batch = entry.make_batch(*entry.make_arguments(), {.seed = 1});
   const Appearance appearance = batch->spec().appearance;
   TimeStep step = batch->MakeTimeStep();
