@@ -37,6 +37,7 @@ void Algorithm::Check() const {
                                       std::to_string(rows) + "; " +
                                       std::to_string(ActorReplicas()) + " does");
   }
+  if (!environment.wrappers.empty()) environment.Spec();  // throws for one that does not fit
 }
 
 int Algorithm::ActorReplicas() const {
@@ -71,7 +72,8 @@ void Algorithm::AddEvaluator(FragmentGraph& graph) const {
       .episodes = evaluation.episodes, .rows = evaluation.rows, .seed = seed, .explore = false};
   graph.Add("evaluator", 1,
             {.ports = Evaluator::Ports(), .make = [this, options](const Replica& replica) {
-               return std::make_unique<Evaluator>(replica, environment, Agents(), options, folder);
+               return std::make_unique<Evaluator>(replica, environment, Agents(), options,
+                                                  run_folder);
              }});
   graph.Connect("learner.snapshot", "evaluator.snapshot", Broadcast());
   if (StopsAtReturn()) graph.Connect("evaluator.result", "learner.evaluation", Broadcast());

@@ -36,7 +36,7 @@ class Method : public Config {
   std::string published;
   CheckpointConfig checkpoint;
   // The folder of the run, which no config names: "" until there is one.
-  std::string folder;
+  std::string run_folder;
 
   // The keys above but algorithm, whose choices the kind of method knows.
   void Fields(FieldVisitor& v) override;

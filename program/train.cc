@@ -176,7 +176,7 @@ int Finish(const Algorithm& algorithm, const RunDirectory& directory, const Outc
     const auto agent = algorithm.MakeAgent(algorithm.environment.Spec().agent_count());
     agent->Load(policy);
     RecordVideo(algorithm.environment, *agent, algorithm.seed,
-                VideoPath(algorithm.folder, last.steps));
+                VideoPath(algorithm.run_folder, last.steps));
   }
   Evaluation evaluation;
   if (!stopped_early && algorithm.evaluation.final_episodes > 0) {
@@ -313,7 +313,7 @@ int Train(const TrainOptions& options) {
                            fmt::format("{}-{}-{}", algorithm->algorithm,
                                        algorithm->environment.FileName(), algorithm->seed),
                            ToYaml(*algorithm));
-  algorithm->folder = directory.path();
+  algorithm->run_folder = directory.path();
   CatchSignals();
   return Finish(*algorithm, directory, RunGraph(*algorithm, directory, nullptr), options.json);
 }
@@ -330,7 +330,7 @@ int Resume(const ResumeOptions& options) {
     return ResumeLanguage(*method, directory, options.json);
   }
   const auto algorithm = LoadAlgorithm(source);
-  algorithm->folder = directory.path();
+  algorithm->run_folder = directory.path();
   CheckVideos(*algorithm);
   if (!options.overrides.empty()) WriteFileAtomic(directory.config_path(), ToYaml(*algorithm));
   std::vector<std::string> warnings;
@@ -353,7 +353,7 @@ int Worker(const std::string& config, int process, const std::string& address) {
   const ConfigSource source = ConfigSource::File(config);
   std::unique_ptr<Method> algorithm = LoadLanguageMethod(source);
   if (algorithm == nullptr) algorithm = LoadAlgorithm(source);
-  algorithm->folder = std::filesystem::path(config).parent_path();
+  algorithm->run_folder = std::filesystem::path(config).parent_path();
   FragmentGraph graph;
   algorithm->Build(graph);
   graph.Validate();

@@ -84,6 +84,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Mistake{"short.yaml placement=thread", "threads"},
                     Mistake{"short.yaml critic=state", "tells no state"},
                     Mistake{"short.yaml critic=state network.shared=true", "network.shared"},
+                    Mistake{"short.yaml environment.wrappers=[scale_action]", "needs real actions"},
+                    Mistake{"short.yaml environment.id=Blackjack-v1 environment.wrappers=[pixels]",
+                            "draws pictures"},
                     Mistake{"short.yaml device=cuda", "device"}));
 
 TEST(CommandLine, EvaluationTellsTheReturnOfEachAgentAndOfTheTeam) {
