@@ -139,7 +139,10 @@ int Repro(const ReproOptions& options) {
   fmt::print("{}", FormatTable(header, rows));
   fmt::print("mean +- std over seeds of the deterministic return after training; {}, {} cores\n",
              machine.cpu, machine.cores);
-  if (!options.write.empty()) UpdateTable(options.write, "weft repro", header, rows);
+  if (!options.write.empty()) {
+    // Several configs may be of one algorithm and environment.
+    UpdateTable(options.write, "weft repro", header, rows, {0, header.size() - 1});
+  }
   if (options.json) fmt::print("{}\n", json.dump());
   return 0;
 }

@@ -36,7 +36,7 @@ std::string ToLine(const Cells& cells) {
 }  // namespace
 
 void UpdateTable(const std::string& path, const std::string& name, const Cells& header,
-                 const std::vector<Cells>& rows) {
+                 const std::vector<Cells>& rows, const std::vector<size_t>& key) {
   const std::string open = "<!-- " + name + " -->\n", close = "<!-- /" + name + " -->\n";
   std::string text = FileExists(path) ? ReadFile(path, 1 << 22) : "";
   size_t begin = text.find(open), end = text.find(close);
@@ -60,8 +60,10 @@ void UpdateTable(const std::string& path, const std::string& name, const Cells& 
     old.remove_prefix(newline + 1);
   }
   for (const Cells& row : rows) {
-    const auto same =
-        std::ranges::find_if(merged, [&](const Cells& present) { return present[0] == row[0]; });
+    const auto same = std::ranges::find_if(merged, [&](const Cells& present) {
+      return std::ranges::all_of(
+          key, [&](size_t i) { return i < present.size() && present[i] == row[i]; });
+    });
     if (same != merged.end()) {
       *same = row;
     } else {

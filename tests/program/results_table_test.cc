@@ -23,6 +23,18 @@ TEST(ResultsTable, MakesReplacesAndAppendsRowsAndLeavesTheRestAlone) {
             "<!-- /table -->\n\nAfter.\n");
 }
 
+TEST(ResultsTable, ARowIsKnownByAllColumnsOfItsKey) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/results.md";
+  UpdateTable(path, "table", kHeader, {{"a", "1"}, {"a", "2"}}, {0, 1});
+  UpdateTable(path, "table", kHeader, {{"a", "2"}, {"a", "3"}}, {0, 1});
+  const std::string text = ReadFile(path);
+  for (const char* row : {"| a | 1 |", "| a | 2 |", "| a | 3 |"}) {
+    EXPECT_NE(text.find(row), std::string::npos) << row;
+    EXPECT_EQ(text.find(row), text.rfind(row)) << row;
+  }
+}
+
 TEST(ResultsTable, AMissingFileOrMarkIsMade) {
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/new.md";
