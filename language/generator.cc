@@ -56,7 +56,13 @@ void Generator::Cancel(int64_t request) {
   for (Answer& answer : running_) answer.cancelled |= answer.number == request;
 }
 
-SampledToken Generator::Draw(const Answer& answer, std::span<float> logits) const {
+void Generator::Cancel(int64_t request, int64_t sample) {
+  for (Answer& answer : running_) {
+    answer.cancelled |= answer.number == request && answer.sample == sample;
+  }
+}
+
+Generator::Drawn Generator::Draw(const Answer& answer, std::span<float> logits) const {
   const GenerationRequest& request = *answer.request;
   if (request.sampling.penalised()) {
     std::vector<int32_t> all = request.prompt;
@@ -67,11 +73,14 @@ SampledToken Generator::Draw(const Answer& answer, std::span<float> logits) cons
                 request.first_sample + static_cast<uint64_t>(answer.sample));
   Rng::State state = rng.state();
   state.position = 2 * answer.ids.size();
-  return Sample({.isa = context_.isa}, request.sampling, logits, Rng(state).Uniform());
+  const Context context{.isa = context_.isa};
+  auto likeliest = Likeliest(context, request.sampling, logits, request.likeliest);
+  return {Sample(context, request.sampling, logits, Rng(state).Uniform()), std::move(likeliest)};
 }
 
-bool Generator::Continue(Answer& answer, const SampledToken& token, const EventFunction& event) {
+bool Generator::Continue(Answer& answer, const Drawn& drawn, const EventFunction& event) {
   const GenerationRequest& request = *answer.request;
+  const SampledToken& token = drawn.token;
   answer.ids.push_back(token.id);
   FinishReason finish = FinishReason::kNone;
   if (std::ssize(answer.ids) >= request.max_new_tokens) finish = FinishReason::kLength;
@@ -83,7 +92,8 @@ bool Generator::Continue(Answer& answer, const SampledToken& token, const EventF
          .sample = answer.sample,
          .id = token.id,
          .log_probability = token.log_probability,
-         .finish = finish});
+         .finish = finish,
+         .likeliest = drawn.likeliest});
   return finish != FinishReason::kNone;
 }
 
@@ -170,7 +180,7 @@ void Generator::Step(const EventFunction& event) {
       row_of.push_back(decoding + static_cast<int64_t>(i));
     }
   }
-  std::vector<SampledToken> tokens(running_.size());
+  std::vector<Drawn> tokens(running_.size());
   auto draw = [&](int64_t begin, int64_t end) {
     std::vector<float> row(static_cast<size_t>(vocabulary));  // used up by a draw
     for (int64_t i = begin; i < end; ++i) {

@@ -22,6 +22,7 @@ struct GenerationRequest {
   SamplingOptions sampling;
   uint64_t seed = 0;
   uint64_t first_sample = 0;  // sample i draws from the stream first_sample + i of the seed
+  int64_t likeliest = 0;      // so many tokens are reported beside each that is drawn
 };
 
 enum class FinishReason : uint8_t { kNone, kStop, kLength, kCancelled };
@@ -33,6 +34,8 @@ struct GenerationEvent {
   int32_t id;       // -1 when cancelled
   float log_probability;
   FinishReason finish;  // kNone: the answer goes on
+  // Of the distribution that `id` was drawn from, in falling order; until the function returns.
+  std::span<const SampledToken> likeliest = {};
 };
 
 class Generator {
@@ -52,6 +55,8 @@ class Generator {
   int64_t Add(GenerationRequest request);
   // Ends what is left of a request; the next step reports it.
   void Cancel(int64_t request);
+  // The same for an answer of which a token was reported.
+  void Cancel(int64_t request, int64_t sample);
   bool idle() const { return waiting_.empty() && running_.empty(); }
   // One pass through the model; events in the order of requests and samples.
   void Step(const EventFunction& event);
@@ -73,10 +78,15 @@ class Generator {
     bool cancelled = false;
   };
 
+  struct Drawn {
+    SampledToken token;
+    std::vector<SampledToken> likeliest;
+  };
+
   // The next token of an answer; logits [V] are used up.
-  SampledToken Draw(const Answer& answer, std::span<float> logits) const;
+  Drawn Draw(const Answer& answer, std::span<float> logits) const;
   // Appends and reports it; whether the answer has ended.
-  bool Continue(Answer& answer, const SampledToken& token, const EventFunction& event);
+  bool Continue(Answer& answer, const Drawn& drawn, const EventFunction& event);
 
   const Context& context_;
   const Transformer& model_;

@@ -19,7 +19,7 @@ void CheckRange(const char* name, double value, bool fits, const char* range) {
               std::string(name) + " is " + std::to_string(value) + ", but must be " + range);
 }
 
-int32_t Likeliest(std::span<const float> logits) {
+int32_t ArgMax(std::span<const float> logits) {
   return static_cast<int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
 }
 
@@ -50,6 +50,17 @@ int32_t Draw(const Context& context, std::span<const float> logits, float log_su
     if (left < 0) break;
   }
   return static_cast<int32_t>(last);
+}
+
+// Divides logits by the temperature (1 where the likeliest is taken); log sum exp of what is there
+// then.
+float ScaleLogits(const Context& context, const SamplingOptions& options, std::span<float> logits) {
+  const float scale =
+      options.temperature == 0 ? 1.0f : 1 / static_cast<float>(options.temperature);
+  float log_sum = 0;
+  kernels::LogitStatistics(context, 1, std::ssize(logits), scale, 0, logits.data(), &log_sum,
+                           nullptr);
+  return log_sum;
 }
 
 }  // namespace
@@ -138,12 +149,32 @@ SampledToken Sample(const Context& context, const SamplingOptions& options, std:
     }
     return {kept.ids[i], static_cast<float>(std::log(kept.probabilities[i]))};
   }
-  const float scale = greedy ? 1.0f : 1 / static_cast<float>(options.temperature);
-  float log_sum = 0;
-  kernels::LogitStatistics(context, 1, std::ssize(logits), scale, 0, logits.data(), &log_sum,
-                           nullptr);
-  const int32_t id = greedy ? Likeliest(logits) : Draw(context, logits, log_sum, uniform);
+  const float log_sum = ScaleLogits(context, options, logits);
+  const int32_t id = greedy ? ArgMax(logits) : Draw(context, logits, log_sum, uniform);
   return {id, logits[id] - log_sum};
+}
+
+std::vector<SampledToken> Likeliest(const Context& context, const SamplingOptions& options,
+                                    std::span<const float> logits, int64_t count) {
+  std::vector<SampledToken> likeliest;
+  if (count == 0) return likeliest;
+  if (options.temperature != 0 && options.truncated()) {
+    const Candidates kept = Truncate(options, logits);
+    for (size_t i = 0; i < kept.ids.size() && std::ssize(likeliest) < count; ++i) {
+      likeliest.push_back({kept.ids[i], static_cast<float>(std::log(kept.probabilities[i]))});
+    }
+    return likeliest;
+  }
+  std::vector<float> scaled(logits.begin(), logits.end());
+  const float log_sum = ScaleLogits(context, options, scaled);
+  std::vector<int32_t> ids(scaled.size());
+  std::iota(ids.begin(), ids.end(), 0);
+  const auto end = ids.begin() + std::min(count, std::ssize(ids));
+  std::partial_sort(ids.begin(), end, ids.end(), [&](int32_t a, int32_t b) {
+    return scaled[a] != scaled[b] ? scaled[a] > scaled[b] : a < b;
+  });
+  for (auto id = ids.begin(); id != end; ++id) likeliest.push_back({*id, scaled[*id] - log_sum});
+  return likeliest;
 }
 
 }  // namespace weft

@@ -51,4 +51,9 @@ Candidates Truncate(const SamplingOptions& options, std::span<const float> logit
 SampledToken Sample(const Context& context, const SamplingOptions& options, std::span<float> logits,
                     double uniform);
 
+// The `count` likeliest tokens of the distribution that Sample draws from (of that at temperature 1
+// where it takes the likeliest), in falling order; fewer where truncation left fewer. count 0: none.
+std::vector<SampledToken> Likeliest(const Context& context, const SamplingOptions& options,
+                                    std::span<const float> logits, int64_t count);
+
 }  // namespace weft
