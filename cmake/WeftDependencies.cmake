@@ -26,6 +26,7 @@ macro(weft_require_module name module package)
                         "which installs everything")
   endif()
 endmacro()
+weft_require_module(cpp-httplib cpp-httplib libcpp-httplib-dev)
 weft_require_module(pcre2 libpcre2-8 libpcre2-dev)
 weft_require_module(utf8proc libutf8proc libutf8proc-dev)
 

@@ -55,8 +55,7 @@ int32_t Draw(const Context& context, std::span<const float> logits, float log_su
 // Divides logits by the temperature (1 where the likeliest is taken); log sum exp of what is there
 // then.
 float ScaleLogits(const Context& context, const SamplingOptions& options, std::span<float> logits) {
-  const float scale =
-      options.temperature == 0 ? 1.0f : 1 / static_cast<float>(options.temperature);
+  const float scale = options.temperature == 0 ? 1.0f : 1 / static_cast<float>(options.temperature);
   float log_sum = 0;
   kernels::LogitStatistics(context, 1, std::ssize(logits), scale, 0, logits.data(), &log_sum,
                            nullptr);

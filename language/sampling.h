@@ -52,7 +52,8 @@ SampledToken Sample(const Context& context, const SamplingOptions& options, std:
                     double uniform);
 
 // The `count` likeliest tokens of the distribution that Sample draws from (of that at temperature 1
-// where it takes the likeliest), in falling order; fewer where truncation left fewer. count 0: none.
+// where it takes the likeliest), in falling order; fewer where truncation left fewer. count 0:
+// none.
 std::vector<SampledToken> Likeliest(const Context& context, const SamplingOptions& options,
                                     std::span<const float> logits, int64_t count);
 

@@ -7,15 +7,14 @@
 #include <cstdio>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <thread>
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/thread_pool.h"
 #include "language/chat_model.h"
 #include "language/generator.h"
 #include "language/language_head.h"
 #include "program/commands.h"
+#include "program/language_machine.h"
 
 namespace weft {
 namespace {
@@ -34,21 +33,6 @@ void CatchInterrupts() {
   struct sigaction action {};
   action.sa_handler = [](int) { interrupted = true; };
   sigaction(SIGINT, &action, nullptr);
-}
-
-struct Machine {
-  explicit Machine(int threads)
-      : pool(threads > 0 ? threads : static_cast<int>(std::thread::hardware_concurrency())),
-        context{.pool = &pool} {}
-  ThreadPool pool;
-  Context context;
-};
-
-LoadOptions LoadOptionsOf(const std::string& precision) {
-  if (precision == "f32") return {.precision = Precision::kFloat32};
-  if (precision == "bf16") return {.precision = Precision::kBFloat16, .keep_quantised = false};
-  if (precision == "auto") return {};
-  throw Error(ErrorCode::kConfig, "--precision " + precision + ": choose auto, bf16 or f32");
 }
 
 // What the command line says, then the model's own file, then values that suit small chat models.
@@ -92,7 +76,8 @@ bool ReadLine(std::string& line) {
 
 class Conversation {
  public:
-  Conversation(const ChatOptionsOfCommand& options, const Machine& machine, const ChatModel& chat)
+  Conversation(const ChatOptionsOfCommand& options, const LanguageMachine& machine,
+               const ChatModel& chat)
       : options_(options), machine_(machine), chat_(chat), system_(options.system) {
     sampling_ = SamplingOf(options.sampling, chat.file->generation());
     Reset();
@@ -168,7 +153,7 @@ class Conversation {
 
  private:
   const ChatOptionsOfCommand& options_;
-  const Machine& machine_;
+  const LanguageMachine& machine_;
   const ChatModel& chat_;
   std::string system_;
   SamplingOptions sampling_;
@@ -180,7 +165,7 @@ class Conversation {
 
 int Chat(const ChatOptionsOfCommand& options) {
   const auto start = Clock::now();
-  const Machine machine(options.threads);
+  const LanguageMachine machine(options.threads);
   const ChatModel chat =
       LoadChatModel(machine.context, options.model, LoadOptionsOf(options.precision));
   if (options.statistics) fmt::print(stderr, "loaded in {:.3f} s\n", Seconds(start));
@@ -217,7 +202,7 @@ int Chat(const ChatOptionsOfCommand& options) {
 }
 
 int GenerateAnswers(const GenerateOptions& options) {
-  const Machine machine(options.threads);
+  const LanguageMachine machine(options.threads);
   const ChatModel chat =
       LoadChatModel(machine.context, options.model, LoadOptionsOf(options.precision));
   const SamplingOptions sampling = SamplingOf(options.sampling, chat.file->generation());
@@ -295,7 +280,7 @@ int GenerateAnswers(const GenerateOptions& options) {
 }
 
 int Perplexity(const PerplexityOptions& options) {
-  const Machine machine(options.threads);
+  const LanguageMachine machine(options.threads);
   const ChatModel chat =
       LoadChatModel(machine.context, options.model, LoadOptionsOf(options.precision));
   const std::vector<int32_t> ids = chat.tokenizer.Encode(ReadFile(options.file));

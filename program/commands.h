@@ -156,6 +156,19 @@ struct GenerateOptions {
 };
 int GenerateAnswers(const GenerateOptions& options);
 
+struct ServeOptions {
+  std::string model;
+  std::string host = "127.0.0.1";
+  int port = 8000;    // 0: any that is free
+  std::string token;  // "": anybody may ask
+  int64_t max_requests = 64;
+  int64_t max_body = 4 << 20;  // bytes
+  std::string precision = "auto";
+  int threads = 0;
+  bool json = false;
+};
+int Serve(const ServeOptions& options);
+
 struct PerplexityOptions {
   std::string model, file;
   std::string precision = "auto";

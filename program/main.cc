@@ -53,6 +53,7 @@ struct CommandLine {
   VerifyOptions verify;
   ChatOptionsOfCommand chat;
   GenerateOptions generate;
+  ServeOptions serve;
   PerplexityOptions perplexity;
   VerifyLanguageOptions verify_language;
   TokenizeOptions tokenize;
@@ -231,6 +232,22 @@ struct CommandLine {
     command->add_option("--batch", generate.batch, "answers at a time")->check(CLI::PositiveNumber);
     command->add_option("--output,-o", generate.output, "file to write; default: standard output");
     command->callback([this] { status = weft::GenerateAnswers(generate); });
+
+    command = Command("serve", "answer clients of OpenAI's API over HTTP");
+    AddModel(command, serve.model, serve.precision, serve.threads);
+    command->add_option("--host", serve.host, "address to listen on; default: 127.0.0.1");
+    command->add_option("--port", serve.port, "default: 8000; 0: any that is free")
+        ->check(CLI::Range(0, 65535));
+    command->add_option("--token", serve.token, "that clients must send; any when left out")
+        ->envname("WEFT_SERVE_TOKEN");
+    command->add_option("--max-requests", serve.max_requests, "at a time; more are told to retry")
+        ->check(CLI::Range(1, 4096));
+    command->add_option("--max-body", serve.max_body, "bytes of a request; default: 4 MiB")
+        ->check(CLI::Range(1 << 10, 1 << 30));
+    command->callback([this] {
+      serve.json = json;
+      status = weft::Serve(serve);
+    });
 
     command = Command("perplexity", "how well a language model foresees a text");
     AddModel(command, perplexity.model, perplexity.precision, perplexity.threads);

@@ -107,6 +107,64 @@ TEST(Generator, StopsAtAStopIdAndWhenCancelled) {
   EXPECT_EQ(generator.cache_bytes(), 0);
 }
 
+TEST(Generator, EndsOneOfSeveralAnswersAndLeavesTheOthers) {
+  const auto model = MakeTiny(TinyConfig());
+  const Context context;
+  GenerationRequest request = Ask(Prompt(4, 3), 8);
+  request.samples = 3;
+  const auto free = Generate(context, *model, {&request, 1})[0];
+  Generator generator(context, *model);
+  const int64_t number = generator.Add(request);
+  std::vector<std::vector<int32_t>> ids(3);
+  std::vector<FinishReason> finish(3);
+  while (!generator.idle()) {
+    generator.Step([&](const GenerationEvent& event) {
+      finish[event.sample] = event.finish;
+      if (event.id >= 0) ids[event.sample].push_back(event.id);
+    });
+    if (ids[1].size() == 5) generator.Cancel(number, 1);
+  }
+  EXPECT_EQ(ids[1].size(), 5u);
+  EXPECT_EQ(finish[1], FinishReason::kCancelled);
+  for (const int i : {0, 2}) {
+    EXPECT_EQ(ids[i], free[i].ids);
+    EXPECT_EQ(finish[i], FinishReason::kLength);
+  }
+}
+
+TEST(Generator, ReportsTheLikeliestTokensOfEachDraw) {
+  const auto model = MakeTiny(TinyConfig());
+  const Context context;
+  for (const double top_p : {1.0, 0.5}) {
+    GenerationRequest request = Ask(Prompt(4, 3), 8);
+    request.sampling = {.temperature = 0.7, .top_p = top_p};
+    const GeneratedAnswer plain = Generate(context, *model, {&request, 1})[0][0];
+    request.likeliest = 60;  // all
+    Generator generator(context, *model);
+    generator.Add(request);
+    std::vector<int32_t> ids;
+    while (!generator.idle()) {
+      generator.Step([&](const GenerationEvent& event) {
+        ids.push_back(event.id);
+        double mass = 0;
+        bool found = false;
+        for (size_t i = 0; i < event.likeliest.size(); ++i) {
+          const SampledToken& token = event.likeliest[i];
+          mass += std::exp(token.log_probability);
+          EXPECT_LE(token.log_probability, event.likeliest[i > 0 ? i - 1 : 0].log_probability);
+          if (token.id != event.id) continue;
+          found = true;
+          EXPECT_EQ(token.log_probability, event.log_probability);
+        }
+        EXPECT_TRUE(found);
+        EXPECT_NEAR(mass, 1, 1e-5);
+        EXPECT_EQ(event.likeliest.size() < 60, top_p < 1);
+      });
+    }
+    EXPECT_EQ(ids, plain.ids);
+  }
+}
+
 TEST(Generator, NamesBothLengthsOfWhatDoesNotFit) {
   const auto model = MakeTiny(TinyConfig());
   const Context context;

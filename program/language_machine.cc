@@ -1,0 +1,20 @@
+#include "program/language_machine.h"
+
+#include <thread>
+
+#include "base/check.h"
+
+namespace weft {
+
+LanguageMachine::LanguageMachine(int threads)
+    : pool(threads > 0 ? threads : static_cast<int>(std::thread::hardware_concurrency())),
+      context{.pool = &pool} {}
+
+LoadOptions LoadOptionsOf(const std::string& precision) {
+  if (precision == "f32") return {.precision = Precision::kFloat32};
+  if (precision == "bf16") return {.precision = Precision::kBFloat16, .keep_quantised = false};
+  if (precision == "auto") return {};
+  throw Error(ErrorCode::kConfig, "--precision " + precision + ": choose auto, bf16 or f32");
+}
+
+}  // namespace weft
