@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "language/gguf.h"
 #include "language/weight_layout.h"
+#include "tests/base/temporary_folder.h"
 #include "tests/nn/reference.h"
 
 namespace weft {
@@ -165,26 +166,23 @@ TEST(ModelFile, GivesTheBytesOfQuantisedRowsUnpermuted) {
 // A copy of a reference folder with files changed.
 class BrokenFolder {
  public:
-  explicit BrokenFolder(const std::string& model) : path_(testing::TempDir() + "broken_" + model) {
-    RemoveTree(path_);
-    MakeDirectories(path_);
+  explicit BrokenFolder(const std::string& model) {
     for (const char* file : {"/config.json", "/model.safetensors", "/generation_config.json"}) {
       if (FileExists(Models() + model + file)) {
-        WriteFileAtomic(path_ + file, ReadFile(Models() + model + file));
+        WriteFileAtomic(folder_.path() + file, ReadFile(Models() + model + file));
       }
     }
   }
-  ~BrokenFolder() { RemoveTree(path_); }
 
   void Replace(const std::string& file, const std::string& from, const std::string& to) {
-    std::string text = ReadFile(path_ + "/" + file);
+    std::string text = ReadFile(folder_.Path(file));
     const size_t at = text.find(from);
     ASSERT_NE(at, std::string::npos) << from;
-    WriteFileAtomic(path_ + "/" + file, text.replace(at, from.size(), to));
+    WriteFileAtomic(folder_.Path(file), text.replace(at, from.size(), to));
   }
   std::string Fault() const {
     try {
-      ModelFile::Open(path_);
+      ModelFile::Open(folder_.path());
     } catch (const Error& error) {
       return error.what();
     }
@@ -192,7 +190,7 @@ class BrokenFolder {
   }
 
  private:
-  std::string path_;
+  TemporaryFolder folder_;
 };
 
 TEST(ModelFile, ListsMissingMisshapedAndUnexpectedTensorsTogether) {
