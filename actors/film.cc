@@ -54,8 +54,8 @@ FilmResult RunFilm(BatchEnvironment& batch, const FilmOptions& options,
 }
 
 FrameRate::FrameRate(double steps_per_second, double most_frames_per_second)
-    : every(std::max<int64_t>(
-          1, static_cast<int64_t>(std::ceil(steps_per_second / most_frames_per_second - 1e-6)))),
+    : every(static_cast<int64_t>(
+          std::clamp(std::ceil(steps_per_second / most_frames_per_second - 1e-6), 1.0, 1e9))),
       frames_per_second(steps_per_second / static_cast<double>(every)) {}
 
 bool FrameRate::Takes(const FilmStep& step) const {

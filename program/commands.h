@@ -40,7 +40,7 @@ struct PlayOptions {
   std::string what;                    // a run, one of its checkpoint folders, or "random"
   std::vector<std::string> arguments;  // with random: the environment and its key=value
   int64_t episodes = 0;                // 0: one or, with steps or seconds, as many as fit
-  int64_t steps = 0;                   // at most, in all; 0: 1000
+  int64_t steps = 0;                   // at most, in all; 0: 1000 an episode
   double seconds = 0;                  // the same in the environment's own time
   int64_t seed = -1;                   // -1: the run's
   bool explore = false;

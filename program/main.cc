@@ -154,7 +154,7 @@ struct CommandLine {
         ->add_option("--episodes", play.episodes,
                      "episodes to show; default: 1, or what fits into --steps or --seconds")
         ->check(CLI::PositiveNumber);
-    command->add_option("--steps", play.steps, "steps to show at most; default: 1000")
+    command->add_option("--steps", play.steps, "steps to show at most; default: 1000 an episode")
         ->check(CLI::PositiveNumber);
     command->add_option("--seconds", play.seconds, "the same in the environment's own time")
         ->check(CLI::PositiveNumber)

@@ -127,6 +127,22 @@ void Report(const PlayOptions& options, const Player& player, const FilmResult& 
   if (!options.output.empty()) fmt::print("{}: {} frames\n", options.output, frames);
 }
 
+FilmOptions Limits(const PlayOptions& options, double steps_per_second) {
+  constexpr int64_t kStepsOfAnEpisode = 1000;
+  constexpr double kMostSteps = 1e9;
+  FilmOptions limits{.episodes = std::max<int64_t>(1, options.episodes)};
+  if (options.steps == 0 && options.seconds == 0) {
+    limits.steps = kStepsOfAnEpisode * std::min<int64_t>(limits.episodes, 1'000'000);
+    return limits;
+  }
+  limits.steps =
+      options.steps > 0
+          ? options.steps
+          : std::llround(std::clamp(options.seconds * steps_per_second, 1.0, kMostSteps));
+  if (options.episodes == 0) limits.episodes = limits.steps;  // as many as fit
+  return limits;
+}
+
 }  // namespace
 
 int Play(const PlayOptions& options) {
@@ -135,16 +151,8 @@ int Play(const PlayOptions& options) {
                                           {.seed = player.seed, .purpose = Purpose::kEvaluation});
   std::vector<Rng> rngs = FilmRngs(*batch, player.seed);
   const auto choose = [&](const TimeStep& step) { return player.choose(step, rngs); };
-  FilmOptions limits{.episodes = options.episodes};
   const double steps_per_second = batch->spec().appearance.frames_per_second;
-  if (options.steps > 0) limits.steps = options.steps;
-  if (options.seconds > 0) {
-    limits.steps = std::max<int64_t>(1, std::llround(options.seconds * steps_per_second));
-  }
-  // A limit of time alone is filled with episodes.
-  if (options.episodes == 0)
-    limits.episodes = options.steps > 0 || options.seconds > 0 ? INT64_MAX : 1;
-
+  const FilmOptions limits = Limits(options, steps_per_second);
   if (options.output.empty()) {
     if (const std::string why = WhyNoText(*batch); !why.empty())
       throw Error(ErrorCode::kConfig, why);

@@ -88,6 +88,16 @@ TEST(Play, PrintsTheFramesOfTextEnvironments) {
   EXPECT_EQ(Json::parse(quiet.out).at("steps"), 2) << "one line alone";
 }
 
+TEST(Play, ShowsAllTheEpisodesThatAreAskedFor) {
+  const WeftProcess weft;
+  const auto played = weft.Run("play random Pendulum-v1 --episodes 6 --fps 1 -o last.png --json");
+  ASSERT_EQ(played.status, 0) << played.error;
+  const Json line = Json::parse(played.LastLine());
+  EXPECT_EQ(line.at("steps"), 6 * 200);
+  EXPECT_EQ(line.at("returns").size(), 6u);
+  EXPECT_EQ(line.at("frames"), 6 * 11) << "each 20th of 200 steps, and the first";
+}
+
 TEST(Play, SaysWhatThereIsInstead) {
   const WeftProcess weft;
   const auto expect = [&](const std::string& arguments, int status, const std::string& says) {
