@@ -14,13 +14,16 @@
 namespace weft {
 
 Evaluation Evaluate(const EnvironmentConfig& environment_config, Agent& agent,
-                    const EvaluationOptions& options, ThreadPool* pool) {
+                    const EvaluationOptions& options, ThreadPool* pool, RowActivity* activity) {
   WEFT_CHECK_GT(options.episodes, 0);
   const int64_t rows = std::min(options.rows, options.episodes);
   EnvironmentConfig config = environment_config;
   if (config.Spec().time_limit == 0) config.time_limit = options.longest;
-  const auto environment = MakeBatchEnvironment(
-      config, {.rows = rows, .seed = options.seed, .purpose = Purpose::kEvaluation, .pool = pool});
+  const auto environment = MakeBatchEnvironment(config, {.rows = rows,
+                                                         .seed = options.seed,
+                                                         .purpose = Purpose::kEvaluation,
+                                                         .pool = pool,
+                                                         .activity = activity});
   std::vector<Rng> rngs;
   for (int64_t row = 0; row < environment->rows(); ++row)
     rngs.emplace_back(options.seed, Purpose::kEvaluationAction, row);
@@ -87,7 +90,7 @@ void Evaluator::Step(weft::Ports& ports) {
   }
   if ((wanted & kWantsEvaluation) == 0) return;
   agent_->Load(message.body);
-  const Evaluation result = Evaluate(environment_, *agent_, options_, pool_);
+  const Evaluation result = Evaluate(environment_, *agent_, options_, pool_, &activity_);
   ports.Log("evaluation_steps", static_cast<double>(message.version));
   ports.Log("evaluation_return", result.mean);
   ports.Log("evaluation_return_std", result.std);

@@ -11,6 +11,7 @@
 #include "actors/agent.h"
 #include "dataflow/fragment.h"
 #include "environments/environment_config.h"
+#include "environments/row_activity.h"
 
 namespace weft {
 
@@ -37,7 +38,8 @@ struct Evaluation {
 // and short episodes count alike. The same snapshot, seed and options give the same result,
 // whatever the threads.
 Evaluation Evaluate(const EnvironmentConfig& environment, Agent& agent,
-                    const EvaluationOptions& options, ThreadPool* pool);
+                    const EvaluationOptions& options, ThreadPool* pool,
+                    RowActivity* activity = nullptr);
 
 // input `snapshot`: a policy to evaluate or to film, as it says itself (rollout_leaves.h), version
 // = steps of the run; output `result` (optional), of an evaluation: leaves mean, std, n. Logs
@@ -54,6 +56,7 @@ class Evaluator final : public Fragment {
 
   PortSet Needs() const override { return {kSnapshot}; }
   void Step(weft::Ports& ports) override;
+  std::string Activity() const override { return activity_.Text(); }
 
  private:
   const EnvironmentConfig& environment_;
@@ -63,6 +66,7 @@ class Evaluator final : public Fragment {
   ThreadPool* pool_;
   const EnvironmentSpec spec_;
   std::unique_ptr<Agent> agent_;
+  RowActivity activity_;
 };
 
 }  // namespace weft

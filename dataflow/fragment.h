@@ -67,6 +67,9 @@ class Fragment {
   }                                   // may write first messages (primes cycles); not run on resume
   virtual PortSet Needs() const = 0;  // the inputs that the next Step reads
   virtual void Step(Ports& ports) = 0;
+  // What a step that is going on is busy with, for the report of a stall; "": no more than that.
+  // Called on any thread, at any time.
+  virtual std::string Activity() const { return ""; }
   // Everything that the next Step depends on. Load is called instead of Start.
   virtual TensorMap Save() const { return {}; }
   virtual void Load(const TensorMap& state) { (void)state; }

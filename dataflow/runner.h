@@ -10,6 +10,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,7 @@ class Member final : public PortsOwner {
 
   // "learner[0], after step 12: waits for ..."; any thread.
   std::string Describe() const;
+  void DestroyFragment();
 
   enum class Phase : uint8_t { kNew, kIdle, kStepping, kReducing };
   const int node, replica, replicas;
@@ -66,6 +68,7 @@ class Member final : public PortsOwner {
   RunnerBell* const bell_;
   Control* const control_;
   const MetricSink* const metrics_;
+  mutable std::mutex destruction_;  // of the fragment, which Describe may be asking
 };
 
 class Runner {

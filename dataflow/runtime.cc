@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "dataflow/coordinator.h"
+#include "dataflow/stall_watch.h"
 
 namespace weft {
 namespace {
@@ -73,6 +74,7 @@ void Coordinator::RunInline() {
   // The clock is looked at often enough to notice an interruption within the poll interval,
   // whatever a step costs.
   int sweeps = 0, sweeps_per_poll = 1;
+  const StallWatch watch(*engine_, options_.stall_seconds);
   try {
     runner.Prepare(resume_);
     while (true) {
@@ -192,9 +194,8 @@ void Coordinator::WatchForStall() {
     if (now - asked_ < kReportTime && !workers_->AllReported()) return;
   }
   reported_ = true;
-  LogWarn("nothing has moved for " + HumanSeconds(options_.stall_seconds) +
-          "; who waits for whom:" + engine_->Describe() +
-          (workers_ != nullptr ? workers_->Reports() : ""));
+  ReportStall(options_.stall_seconds,
+              engine_->Describe() + (workers_ != nullptr ? workers_->Reports() : ""));
 }
 
 RunResult Run(const FragmentGraph& graph, const Placement& placement, const RuntimeOptions& options,

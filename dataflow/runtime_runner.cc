@@ -108,11 +108,14 @@ void Member::AllReduce(std::span<Tensor> tensors) {
 std::string Member::Describe() const {
   std::string text =
       label + ", after step " + std::to_string(steps.load(std::memory_order_relaxed)) + ": ";
-  switch (phase.load(std::memory_order_relaxed)) {
+  switch (phase.load(std::memory_order_acquire)) {
     case Phase::kNew:
       return text + "is being made or started";
-    case Phase::kStepping:
-      return text + "is inside its step";
+    case Phase::kStepping: {
+      const std::lock_guard lock(destruction_);
+      const std::string activity = fragment != nullptr ? fragment->Activity() : "";
+      return text + "is inside its step" + (activity.empty() ? "" : ": " + activity);
+    }
     case Phase::kReducing:
       return text + "waits in AllReduce for " + group->Missing();
     case Phase::kIdle:
@@ -120,6 +123,11 @@ std::string Member::Describe() const {
   }
   const std::string reason = ports->WaitsFor(needs.load(std::memory_order_relaxed));
   return text + (reason.empty() ? "can step" : reason);
+}
+
+void Member::DestroyFragment() {
+  const std::lock_guard lock(destruction_);
+  fragment.reset();
 }
 
 Runner::Runner(Options options, Control* control)
@@ -206,7 +214,7 @@ void Runner::Begin(Member& member, Action action) {
     quiet_epoch_.store(0, std::memory_order_seq_cst);
   const int64_t step = member.steps.load(std::memory_order_relaxed);
   if (action == Action::kStep) member.steps.store(step + 1, std::memory_order_relaxed);
-  member.phase.store(Member::Phase::kStepping, std::memory_order_relaxed);
+  member.phase.store(Member::Phase::kStepping, std::memory_order_release);
   if (member.baton != nullptr) {
     Continue(member);
     return;
@@ -286,7 +294,7 @@ void Runner::Finish() {
     if (member->suspended) Continue(*member);
     member->baton.reset();
   }
-  for (const auto& member : members_) member->fragment.reset();
+  for (const auto& member : members_) member->DestroyFragment();
 }
 
 void KeepCurrentException(const Member& member, Control* control) {

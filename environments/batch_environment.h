@@ -14,6 +14,7 @@
 
 namespace weft {
 
+class RowActivity;
 class ThreadPool;
 
 struct TimeStep {
@@ -37,7 +38,8 @@ struct BatchOptions {
   int64_t time_limit = -1;                  // in steps of the environment; -1: the spec's; 0: none
   // An action is held for up to so many steps, whose rewards add up; the end cuts it short.
   int64_t action_repeat = 1;
-  ThreadPool* pool = nullptr;  // steps the rows; null: the calling thread
+  ThreadPool* pool = nullptr;       // steps the rows; null: the calling thread
+  RowActivity* activity = nullptr;  // where rows say that they are busy, if anyone wants to know
 };
 
 class BatchEnvironment {
@@ -52,7 +54,8 @@ class BatchEnvironment {
   // Starts a new episode in every row.
   virtual void Reset(TimeStep& out) = 0;
   // action [N] or [N, A] in the space's canonical form (space.h). Errors of a row name the
-  // environment, row and seed: kInvalidArgument for an action outside a discrete space, kDiverged
+  // environment, row, seed and step: kInvalidArgument for an action outside a discrete space or an
+  // observation outside its bounds, kDiverged
   // for a NaN or infinity in action, observation or reward. After an error the batch is good for
   // nothing but Load.
   virtual void Step(const Tensor& action, TimeStep& out) = 0;

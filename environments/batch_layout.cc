@@ -108,6 +108,10 @@ BatchLayout::BatchLayout(const EnvironmentSpec& spec, const BatchOptions& option
       scratch_[i] = Tensor::Zeros(leaf.shape.Prepend(options.rows), DType::kFloat64);
     }
   }
+  for (size_t i = 0; i < leaf_count_; ++i) {
+    LeafBounds bounds(spec.observation[i], i, options.rows);
+    if (bounds.any()) bounds_.push_back(std::move(bounds));
+  }
   action_elements_ = spec.action.shape().elements();
   if (const auto* discrete = spec.action.As<Discrete>()) {
     limits_ = {discrete->n};
@@ -232,10 +236,11 @@ void BatchLayout::CheckMasks(const View& view, int64_t begin, int64_t end) const
   }
 }
 
-void BatchLayout::Finish(const View& view, int64_t begin, int64_t end) const {
+void BatchLayout::Finish(const View& view, int64_t begin, int64_t end,
+                         const std::function<int64_t(int64_t)>& steps) const {
   if (mask_leaf_ < leaf_count_) CheckMasks(view, begin, end);
   const auto refuse = [&](int64_t row, const std::string& what) {
-    throw Error(ErrorCode::kDiverged, RowName(row) + ": " + what + " is not finite");
+    throw Error(ErrorCode::kDiverged, StepName(row, steps(row)) + ": " + what + " is not finite");
   };
   for (size_t leaf = 0; leaf < leaf_count_; ++leaf) {
     float* values = view.floats[leaf];
@@ -258,6 +263,33 @@ void BatchLayout::Finish(const View& view, int64_t begin, int64_t end) const {
   for (int64_t row = begin; row < end; ++row) {
     if (!Finite(view.reward[row])) refuse(row, "the reward");
   }
+}
+
+void BatchLayout::CheckBounds(const View& view, int64_t begin, int64_t end,
+                              const std::function<int64_t(int64_t)>& steps) const {
+  for (const LeafBounds& bounds : bounds_) {
+    const size_t leaf = bounds.leaf();
+    const void* values = view.floats[leaf] != nullptr ? static_cast<const void*>(view.floats[leaf])
+                                                      : view.leaves[leaf];
+    if (bounds.Hold(values, begin, end)) [[likely]]
+      continue;
+    const auto [row, problem] = bounds.Find(values, begin, end);
+    throw Error(ErrorCode::kInvalidArgument,
+                StepName(row, steps(row)) + ": " + spec_.observation[leaf].name + problem);
+  }
+}
+
+void RefuseOutcome(const char* function, StepType type, double discount) {
+  static constexpr const char* kTypes[] = {"kFirst", "kMid", "kLast"};
+  const auto index = static_cast<size_t>(type);
+  const bool reset = std::string_view(function) == "Reset";
+  throw Error(ErrorCode::kInvalidArgument,
+              std::string(function) + " left the type " +
+                  (index < 3 ? kTypes[index] : std::to_string(index)) + " and the discount " +
+                  std::to_string(discount) +
+                  (reset ? "; it ends with out.First(), or writes kFirst and 1"
+                         : "; it ends with out.Next(reward, terminal), or writes kMid and 1 or, at "
+                           "the end, kLast and 0 or 1"));
 }
 
 TensorMap BatchLayout::SaveRows(std::span<const StepType> types,
@@ -314,6 +346,10 @@ std::string BatchLayout::RowName(int64_t row) const {
   }
   return spec_.id + ", row " + std::to_string(global) + " (" + agent + "seed " +
          std::to_string(options_.seed) + ")";
+}
+
+std::string BatchLayout::StepName(int64_t row, int64_t step) const {
+  return RowName(row) + (step == 0 ? ", reset" : ", step " + std::to_string(step));
 }
 
 }  // namespace weft

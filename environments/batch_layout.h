@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "environments/batch_environment.h"
+#include "environments/leaf_bounds.h"
 
 namespace weft {
 
@@ -19,6 +20,10 @@ struct RowProgress {
   int64_t episode = -1;  // id of the running one
   int64_t steps = 0;     // in it
 };
+
+// Throws Error(kInvalidArgument): an environment wrote another type or discount than its Reset or
+// Step may.
+[[noreturn]] void RefuseOutcome(const char* function, StepType type, double discount);
 
 class BatchLayout {
  public:
@@ -69,7 +74,13 @@ class BatchLayout {
   // After they stepped: rounds f64 observations to f32; throws Error(kDiverged) for observations
   // and rewards that are not finite, and Error(kInvalidArgument) for an action mask that allows
   // nothing, unless the row ended: then what has nothing left is all allowed.
-  void Finish(const View& view, int64_t begin, int64_t end) const;
+  // steps(row): of its episode so far, for errors.
+  void Finish(const View& view, int64_t begin, int64_t end,
+              const std::function<int64_t(int64_t)>& steps) const;
+  // Throws Error(kInvalidArgument) for an element of an observation that lies outside its bounds
+  // (of floats: rounded to f32, as the elements are).
+  void CheckBounds(const View& view, int64_t begin, int64_t end,
+                   const std::function<int64_t(int64_t)>& steps) const;
 
   // The exact state of all rows. progress(row) gives what is above, rest(row, ..) saves or loads
   // what else there is. Load throws Error(kCorrupt) for another batch's state.
@@ -82,6 +93,8 @@ class BatchLayout {
 
   // "Hopper-v5, row 3 (seed 7)", "simple_tag_v3, row 7 (agent_0 of environment 1, seed 7)"
   std::string RowName(int64_t row) const;
+  // "Hopper-v5, row 3 (seed 7), step 12"; step 0 is the reset.
+  std::string StepName(int64_t row, int64_t step) const;
 
  private:
   void CheckMasks(const View& view, int64_t begin, int64_t end) const;
@@ -97,6 +110,7 @@ class BatchLayout {
   int64_t action_elements_;                 // of one row
   std::vector<int64_t> limits_, starts_;    // of each element of a discrete action
   size_t mask_leaf_ = kMaxLeaves;           // which is the action mask, if any
+  std::vector<LeafBounds> bounds_;          // of the leaves that have any to check
   Tensor shifted_action_;  // the action with starts_ added; undefined when all are 0
 };
 

@@ -15,6 +15,7 @@
 
 #include "base/thread_pool.h"
 #include "environments/batch_layout.h"
+#include "environments/row_activity.h"
 
 namespace weft {
 
@@ -25,7 +26,9 @@ class BatchOf final : public BatchEnvironment {
       : layout_(E(arguments).spec(), options),
         step_limit_(layout_.spec().time_limit > 0 ? layout_.spec().time_limit
                                                   : std::numeric_limits<int64_t>::max()),
-        types_(static_cast<size_t>(options.rows), StepType::kLast) {
+        types_(static_cast<size_t>(options.rows), StepType::kLast),
+        activity_(options.activity != nullptr ? *options.activity : own_activity_) {
+    activity_.Watch(layout_.spec().id, options.first_row, options.rows, options.seed);
     rows_.reserve(static_cast<size_t>(options.rows));
     for (int64_t row = 0; row < options.rows; ++row) {
       const Rng rng(options.seed, options.purpose, static_cast<uint64_t>(options.first_row + row));
@@ -86,19 +89,29 @@ class BatchOf final : public BatchEnvironment {
   void StepRange(const BatchLayout::View& shared_view, int64_t begin, int64_t end) {
     const BatchLayout::View view = shared_view;  // a copy that stores to the outputs cannot change
     if (view.action != nullptr) layout_.CheckActions(view, types_, begin, end);
+    const auto steps = [this](int64_t row) {
+      return rows_[static_cast<size_t>(row)].progress.steps;
+    };
     int64_t row = begin;
+    bool resets = false;
+    const auto name = [&] { return layout_.StepName(row, resets ? 0 : steps(row) + 1); };
     try {
-      for (; row < end; ++row) AdvanceRow(view, row);
+      for (; row < end; ++row) {
+        resets = types_[static_cast<size_t>(row)] == StepType::kLast;
+        AdvanceRow(view, row);
+      }
     } catch (Error& error) {
-      error.AddContext(layout_.RowName(row));
+      error.AddContext(name());
       throw;
     } catch (const std::exception& error) {
-      throw Error(ErrorCode::kInternal, layout_.RowName(row) + ": " + error.what());
+      throw Error(ErrorCode::kInternal, name() + ": " + error.what());
     }
-    layout_.Finish(view, begin, end);
+    layout_.Finish(view, begin, end, steps);
+    layout_.CheckBounds(view, begin, end, steps);
   }
 
   void AdvanceRow(const BatchLayout::View& view, int64_t index) {
+    const RowActivity::Busy busy(activity_, index);
     Row& row = rows_[static_cast<size_t>(index)];
     StepType& type = types_[static_cast<size_t>(index)];
     const auto leaves = layout_.Leaves(view, index);
@@ -106,16 +119,18 @@ class BatchOf final : public BatchEnvironment {
     const StepRow out{ObservationRow(leaves.data()), reward, discount, type};
     if (type == StepType::kLast) {
       row.environment.Reset(row.progress.rng, out);
+      if (type != StepType::kFirst || discount != 1) [[unlikely]]
+        RefuseOutcome("Reset", type, discount);
       ++row.progress.episode;
       row.progress.steps = 0;
     } else {
       const ActionRow action = layout_.Action(view, index);
       const int64_t repeats = layout_.options().action_repeat;
-      row.environment.Step(action, row.progress.rng, out);
+      StepOnce(row, action, out);
       if (++row.progress.steps >= step_limit_) type = StepType::kLast;
       double sum = reward;
       for (int64_t repeat = 1; repeat < repeats && type != StepType::kLast; ++repeat) {
-        row.environment.Step(action, row.progress.rng, out);
+        StepOnce(row, action, out);
         if (++row.progress.steps >= step_limit_) type = StepType::kLast;
         sum += reward;
       }
@@ -127,10 +142,22 @@ class BatchOf final : public BatchEnvironment {
     view.episode_id[index] = row.progress.episode;
   }
 
+  // An environment that writes no outcome leaves kFirst, which no step may write.
+  static void StepOnce(Row& row, ActionRow action, const StepRow& out) {
+    out.type = StepType::kFirst;
+    row.environment.Step(action, row.progress.rng, out);
+    const bool ended = out.type == StepType::kLast;
+    if ((!ended && out.type != StepType::kMid) ||
+        (out.discount != 1 && (out.discount != 0 || !ended))) [[unlikely]]
+      RefuseOutcome("Step", out.type, out.discount);
+  }
+
   BatchLayout layout_;
   const int64_t step_limit_;
   std::vector<Row> rows_;
   std::vector<StepType> types_;  // of the last step of each row; kLast before the first
+  RowActivity own_activity_;
+  RowActivity& activity_;
   int64_t grain_;
   bool inline_;
 };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "environments/row_activity.h"
 
 namespace weft {
 namespace {
@@ -14,9 +15,13 @@ constexpr int kAction = 0, kTimeStep = 0;  // ports
 
 class BatchFragment final : public Fragment {
  public:
-  explicit BatchFragment(std::unique_ptr<BatchEnvironment> batch) : batch_(std::move(batch)) {}
+  BatchFragment(const EnvironmentConfig& config, BatchOptions options) {
+    options.activity = &activity_;
+    batch_ = MakeBatchEnvironment(config, options);
+  }
 
   PortSet Needs() const override { return {kAction}; }
+  std::string Activity() const override { return activity_.Text(); }
 
   void Start(Ports& ports) override {
     TimeStep& out = FreeTimeStep();
@@ -59,6 +64,7 @@ class BatchFragment final : public Fragment {
     ports.Write(kTimeStep, {.body = out.Leaves(), .version = steps_++});
   }
 
+  RowActivity activity_;
   std::unique_ptr<BatchEnvironment> batch_;
   std::vector<TimeStep> pool_;
   int64_t steps_ = 0;  // time steps written
@@ -78,11 +84,11 @@ FragmentFactory EnvironmentFragment(const EnvironmentConfig& config, uint64_t se
         }
         const int64_t rows = config.rows / replica.count;
         return std::make_unique<BatchFragment>(
-            MakeBatchEnvironment(config, {.rows = rows,
-                                          .first_row = replica.index * rows,
-                                          .seed = SeedOf(seed, replica.incarnation),
-                                          .purpose = purpose,
-                                          .pool = replica.context.pool}));
+            config, BatchOptions{.rows = rows,
+                                 .first_row = replica.index * rows,
+                                 .seed = SeedOf(seed, replica.incarnation),
+                                 .purpose = purpose,
+                                 .pool = replica.context.pool});
       }};
 }
 

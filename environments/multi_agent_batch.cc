@@ -35,7 +35,9 @@ MultiAgentBatch::MultiAgentBatch(std::unique_ptr<MultiAgentEnvironment> first, c
     : layout_(first->spec(), RowOptions(options, first->spec())),
       agents_(first->spec().agents.size()),
       step_limit_(spec().time_limit > 0 ? spec().time_limit : std::numeric_limits<int64_t>::max()),
-      types_(static_cast<size_t>(rows()), StepType::kLast) {
+      types_(static_cast<size_t>(rows()), StepType::kLast),
+      activity_(options.activity != nullptr ? *options.activity : own_activity_) {
+  activity_.Watch(spec().id, layout_.options().first_row, rows(), options.seed);
   for (int64_t world = 0; world < options.rows; ++world) {
     const Rng rng(options.seed, options.purpose, static_cast<uint64_t>(options.first_row + world));
     worlds_.push_back({.environment = world == 0 ? std::move(first) : make(),
@@ -82,16 +84,23 @@ void MultiAgentBatch::Run(const BatchLayout::View& view) {
 void MultiAgentBatch::StepRange(const BatchLayout::View& view, int64_t begin, int64_t end) {
   const auto agents = static_cast<int64_t>(agents_);
   if (view.action != nullptr) layout_.CheckActions(view, types_, begin * agents, end * agents);
+  const auto steps = [this](int64_t of) { return worlds_[static_cast<size_t>(of)].progress.steps; };
   int64_t world = begin;
+  bool resets = false;
+  const auto name = [&] { return layout_.StepName(world * agents, resets ? 0 : steps(world) + 1); };
   try {
-    for (; world < end; ++world) Advance(view, world);
+    for (; world < end; ++world) {
+      resets = Over(TypesOf(static_cast<size_t>(world)));
+      Advance(view, world);
+    }
   } catch (Error& error) {
-    error.AddContext(layout_.RowName(world * agents));
+    error.AddContext(name());
     throw;
   } catch (const std::exception& error) {
-    throw Error(ErrorCode::kInternal, layout_.RowName(world * agents) + ": " + error.what());
+    throw Error(ErrorCode::kInternal, name() + ": " + error.what());
   }
-  layout_.Finish(view, begin * agents, end * agents);
+  layout_.Finish(view, begin * agents, end * agents,
+                 [&](int64_t row) { return steps(row / agents); });
 }
 
 void MultiAgentBatch::CheckAgentActions(const BatchLayout::View& view, int64_t world) {
@@ -106,6 +115,7 @@ void MultiAgentBatch::CheckAgentActions(const BatchLayout::View& view, int64_t w
 }
 
 void MultiAgentBatch::Advance(const BatchLayout::View& view, int64_t index) {
+  const RowActivity::Busy busy(activity_, index * static_cast<int64_t>(agents_));
   World& world = worlds_[static_cast<size_t>(index)];
   const auto types = TypesOf(static_cast<size_t>(index));
   const int64_t first = index * static_cast<int64_t>(agents_);

@@ -9,6 +9,7 @@
 
 #include "environments/batch_layout.h"
 #include "environments/multi_agent.h"
+#include "environments/row_activity.h"
 
 namespace weft {
 
@@ -59,7 +60,9 @@ class MultiAgentBatch final : public BatchEnvironment {
   const size_t agents_;
   const int64_t step_limit_;
   std::vector<World> worlds_;
-  std::vector<StepType> types_;      // [N * G], of the last step; kLast before the first
+  std::vector<StepType> types_;  // [N * G], of the last step; kLast before the first
+  RowActivity own_activity_;
+  RowActivity& activity_;
   std::vector<int64_t> own_limits_;  // [G], of a discrete action; empty where all are the row's
   int64_t grain_;
   bool inline_;

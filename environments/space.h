@@ -71,7 +71,10 @@ struct Leaf {
   Shape shape;                              // of one row
   DType dtype = DType::kFloat32;            // as the environment writes it: f32, f64, u8, i64
   std::vector<double> low = {}, high = {};  // one value for all elements, or one each
-  std::vector<std::string> elements = {};   // what each element is, for people; may be empty
+  // The bounds are what the original declares and does not quite keep: they are not checked.
+  bool nominal = false;
+  // What its first elements are, for people; may be empty.
+  std::vector<std::string> elements = {};
 };
 
 // One of several agents: what of the rows, which are as wide as the widest agent needs, is its own.

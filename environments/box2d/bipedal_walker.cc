@@ -163,7 +163,8 @@ class BipedalWalker final : public Box2dEnvironment {
     low.insert(low.end(), kRays, -1);
     high.insert(high.end(), kRays, 1);
     return {.id = arguments.id,
-            .observation = {{.name = "observation", .shape = {24}, .low = low, .high = high}},
+            .observation =
+                {{.name = "observation", .shape = {24}, .low = low, .high = high, .nominal = true}},
             .action = Box{.low = {-1, -1, -1, -1}, .high = {1, 1, 1, 1}},
             .time_limit = arguments.time_limit,
             .reward_threshold = 300,

@@ -124,7 +124,8 @@ class PythonBatch final : public BatchEnvironment {
       Await(worker);
       for (int64_t i = 0; i < worker.worker->rows(); ++i) Collect(view, worker, i);
     }
-    layout_.Finish(view, 0, rows());
+    layout_.Finish(view, 0, rows(),
+                   [&](int64_t row) { return rows_[static_cast<size_t>(row)].progress.steps; });
   }
 
   void Command(const BatchLayout::View& view, Worker& worker, int64_t i) {

@@ -71,7 +71,7 @@ std::string OutOfBounds(const Leaf& leaf, std::span<const T> values) {
 std::string OutOfBounds(const EnvironmentSpec& spec, const TensorMap& observation) {
   for (const Leaf& leaf : spec.observation) {
     const Tensor& tensor = observation.At(leaf.name);
-    if (leaf.low.empty() || leaf.high.empty()) continue;
+    if (leaf.nominal || leaf.low.empty() || leaf.high.empty()) continue;
     std::string problem;
     if (tensor.dtype() == DType::kFloat32) {
       problem = OutOfBounds<float>(leaf, tensor.data<float>());

@@ -369,12 +369,25 @@ TEST(Fault, AStallIsReportedOnceNamingWhoWaitsForWhom) {
     weft::Run(graph, processes ? scenario.Place(graph) : Scatter(graph, 5, 1, 3), options);
     const std::string log = ::testing::internal::GetCapturedStderr();
     EXPECT_THAT(log, HasSubstr("who waits for whom:"));
-    EXPECT_THAT(log, HasSubstr("is inside its step"));
+    EXPECT_THAT(log, HasSubstr("is inside its step: rests"));
     EXPECT_THAT(
         log,
         HasSubstr(
             "centre[0], after step 0: waits for centre.batch from agent[0], agent[1] (0 unread)"));
   }
+}
+
+TEST(Fault, AStallOfASerialRunIsReportedOnceToo) {
+  const FragmentGraph graph =
+      Loop({.workers = 1, .steps = 1, .horizon = 1, .pause_microseconds = 250000});
+  RuntimeOptions options;
+  options.stall_seconds = 0.05;
+  ::testing::internal::CaptureStderr();
+  weft::Run(graph, Policy("serial", graph, 1, 1), options);
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  const std::string says = "agent[0], after step 1: is inside its step: rests";
+  EXPECT_THAT(log, HasSubstr(says));
+  EXPECT_EQ(log.find(says), log.rfind(says)) << log;
 }
 
 }  // namespace

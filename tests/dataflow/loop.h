@@ -83,6 +83,7 @@ class Agent final : public Fragment {
     if (pending_ || fresh_) return {1};
     return {0};
   }
+  std::string Activity() const override { return options_.pause_microseconds > 0 ? "rests" : ""; }
   void Step(Ports& ports) override {
     if (options_.crash_node == 1 && ++step_ == options_.crash_at) Crash(replica_);
     if (options_.pause_microseconds > 0) usleep(static_cast<unsigned>(options_.pause_microseconds));

@@ -201,12 +201,12 @@ Error StepError(const Arguments& arguments, const BatchOptions& options, const T
   return Error(ErrorCode::kInternal, "nothing was thrown");
 }
 
-TEST(BatchOf, ErrorsNameEnvironmentRowAndSeed) {
+TEST(BatchOf, ErrorsNameEnvironmentRowSeedAndStep) {
   Arguments arguments;
   arguments.fail_at = 2;
   const Error error =
       StepError(arguments, {.rows = 2, .first_row = 4, .seed = 9}, Actions(2, 0), 2);
-  EXPECT_EQ(error.message(), "Counter-v0, row 4 (seed 9): the cable broke");
+  EXPECT_EQ(error.message(), "Counter-v0, row 4 (seed 9), step 2: the cable broke");
 }
 
 TEST(BatchOf, ObservationsThatAreNotFiniteAreDivergence) {
@@ -214,7 +214,7 @@ TEST(BatchOf, ObservationsThatAreNotFiniteAreDivergence) {
   arguments.nan_at = 2;
   const Error error = StepError(arguments, {.rows = 1, .seed = 9}, Actions(1, 0), 2);
   EXPECT_EQ(error.code(), ErrorCode::kDiverged);
-  EXPECT_EQ(error.message(), "Counter-v0, row 0 (seed 9): position[1] is not finite");
+  EXPECT_EQ(error.message(), "Counter-v0, row 0 (seed 9), step 2: position[1] is not finite");
 }
 
 TEST(BatchOf, RefusesActionsOutsideTheSpace) {
