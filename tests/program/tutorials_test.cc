@@ -1,4 +1,5 @@
 // The pages that show how to bring an environment of one's own, run as they are written.
+#include <cstdlib>
 #include <gtest/gtest.h>
 
 #include "base/file.h"
@@ -18,6 +19,12 @@ TEST(Tutorials, AnEnvironmentInCpp) {
 TEST(Tutorials, AMujocoTask) {
   if (EnvironmentSchemes().Find("mujoco") == nullptr) GTEST_SKIP() << "weft is without MuJoCo";
   Tutorial("mujoco_task.md").Run();
+}
+
+TEST(Tutorials, AnEnvironmentInPython) {
+  if (std::getenv("WEFT_PYTHON") == nullptr)
+    GTEST_SKIP() << "WEFT_PYTHON names no Python that has pyzmq, numpy and gymnasium";
+  Tutorial("python_environments.md").Run();
 }
 
 // What the page shows is what docs/examples has and `weft new` copies.
