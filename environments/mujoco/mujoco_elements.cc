@@ -11,48 +11,19 @@
 namespace weft {
 namespace {
 
-mjtObj ObjectOf(MujocoElement kind) {
-  switch (kind) {
-    case MujocoElement::kBody:
-      return mjOBJ_BODY;
-    case MujocoElement::kJoint:
-      return mjOBJ_JOINT;
-    case MujocoElement::kSite:
-      return mjOBJ_SITE;
-    case MujocoElement::kActuator:
-      return mjOBJ_ACTUATOR;
-    case MujocoElement::kSensor:
-      return mjOBJ_SENSOR;
-    case MujocoElement::kTendon:
-      return mjOBJ_TENDON;
-    case MujocoElement::kKeyframe:
-      return mjOBJ_KEY;
-    case MujocoElement::kCamera:
-      return mjOBJ_CAMERA;
-  }
-  return mjOBJ_UNKNOWN;
-}
-
-int64_t CountOf(const mjModel& model, MujocoElement kind) {
-  switch (kind) {
-    case MujocoElement::kBody:
-      return model.nbody;
-    case MujocoElement::kJoint:
-      return model.njnt;
-    case MujocoElement::kSite:
-      return model.nsite;
-    case MujocoElement::kActuator:
-      return model.nactuator;
-    case MujocoElement::kSensor:
-      return model.nsensor;
-    case MujocoElement::kTendon:
-      return model.ntendon;
-    case MujocoElement::kKeyframe:
-      return model.nkey;
-    case MujocoElement::kCamera:
-      return model.ncam;
-  }
-  return 0;
+struct Kind {
+  const char* word;
+  mjtObj object;
+  mjtSize mjModel::*count;
+};
+// In the order of MujocoElement.
+constexpr Kind kKinds[] = {
+    {"body", mjOBJ_BODY, &mjModel::nbody},       {"joint", mjOBJ_JOINT, &mjModel::njnt},
+    {"site", mjOBJ_SITE, &mjModel::nsite},       {"actuator", mjOBJ_ACTUATOR, &mjModel::nactuator},
+    {"sensor", mjOBJ_SENSOR, &mjModel::nsensor}, {"tendon", mjOBJ_TENDON, &mjModel::ntendon},
+    {"keyframe", mjOBJ_KEY, &mjModel::nkey},     {"camera", mjOBJ_CAMERA, &mjModel::ncam}};
+const Kind& Of(MujocoElement kind) {
+  return kKinds[static_cast<size_t>(kind)];
 }
 
 // The name of an element, or its number where it has none.
@@ -72,32 +43,10 @@ std::string JointRange(const mjModel& model, int joint) {
 
 }  // namespace
 
-const char* Word(MujocoElement kind) {
-  switch (kind) {
-    case MujocoElement::kBody:
-      return "body";
-    case MujocoElement::kJoint:
-      return "joint";
-    case MujocoElement::kSite:
-      return "site";
-    case MujocoElement::kActuator:
-      return "actuator";
-    case MujocoElement::kSensor:
-      return "sensor";
-    case MujocoElement::kTendon:
-      return "tendon";
-    case MujocoElement::kKeyframe:
-      return "keyframe";
-    case MujocoElement::kCamera:
-      return "camera";
-  }
-  return "";
-}
-
 std::vector<std::string> MujocoNames(const mjModel& model, MujocoElement kind) {
   std::vector<std::string> names;
-  for (int64_t i = 0; i < CountOf(model, kind); ++i) {
-    const char* name = mj_id2name(&model, ObjectOf(kind), static_cast<int>(i));
+  for (int64_t i = 0; i < model.*Of(kind).count; ++i) {
+    const char* name = mj_id2name(&model, Of(kind).object, static_cast<int>(i));
     names.emplace_back(name != nullptr ? name : "");
   }
   if (kind != MujocoElement::kActuator) return names;
@@ -120,7 +69,7 @@ std::vector<int64_t> MujocoIndices(const mjModel& model, MujocoElement kind,
       continue;
     }
     if (name == "all" && names.size() == 1) {
-      for (int64_t i = 0; i < CountOf(model, kind); ++i) indices.push_back(i);
+      for (int64_t i = 0; i < model.*Of(kind).count; ++i) indices.push_back(i);
       break;
     }
     std::vector<std::string> choices;
@@ -131,7 +80,7 @@ std::vector<int64_t> MujocoIndices(const mjModel& model, MujocoElement kind,
     const std::string meant = DidYouMean(name, choices);
     if (cut) choices.resize(kMaxShown);
     throw ConfigProblem(
-        key, std::string("the model has no ") + Word(kind) + " \"" + name + "\"" + meant + "; " +
+        key, std::string("the model has no ") + Of(kind).word + " \"" + name + "\"" + meant + "; " +
                  (choices.empty() ? "none has a name"
                                   : "it has " + Join(choices, ", ") + (cut ? ", ..." : "")));
   }

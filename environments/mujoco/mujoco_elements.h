@@ -12,8 +12,6 @@ namespace weft {
 
 enum class MujocoElement { kBody, kJoint, kSite, kActuator, kSensor, kTendon, kKeyframe, kCamera };
 
-const char* Word(MujocoElement kind);  // "body"
-
 // In the model's order; "" for an element without a name. An actuator without one goes by the joint
 // that it moves, if no other actuator does.
 std::vector<std::string> MujocoNames(const mjModel_& model, MujocoElement kind);
