@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/thread_pool.h"
+#include "tensor/kernels_bf16.h"
 #include "tensor/kernels_split.h"
 
 namespace weft {
@@ -73,6 +74,25 @@ double Gflops(ThreadPool& pool, const kernels::KernelTable& table) {
          });
 }
 
+// Of a matrix product whose operands the second-level cache holds, a copy of it on each thread.
+double Bf16Gflops(ThreadPool& pool) {
+  constexpr int64_t kRows = 256, kIn = 576, kOut = 256, kTimes = 8;
+  const Tensor x = Tensor::Zeros({kRows, kIn}, DType::kBFloat16);
+  const Tensor w = Tensor::Zeros({PanelElements(kIn, kOut)}, DType::kBFloat16);
+  return 1e-9 * BestRate([&] {
+           auto run = [&](int64_t begin, int64_t end) {
+             Tensor y = Tensor::Empty({kRows, kOut});
+             for (int64_t i = begin * kTimes; i < end * kTimes; ++i) {
+               kernels::DenseBf16({}, kRows, kIn, kOut, reinterpret_cast<const BFloat16*>(x.raw()),
+                                  reinterpret_cast<const BFloat16*>(w.raw()), nullptr, 0,
+                                  y.data<float>().data());
+             }
+           };
+           pool.ParallelFor(pool.threads(), 1, run);
+           return 2.0 * kRows * kIn * kOut * kTimes * pool.threads();
+         });
+}
+
 double Gbytes(ThreadPool& pool, const kernels::KernelTable& table, const HugePages& memory) {
   std::atomic<double> sink{0};
   return 1e-9 * BestRate([&] {
@@ -93,6 +113,8 @@ MachineFigures MeasureMachine(int threads) {
   const HugePages memory;
   return {.gflops_1 = Gflops(one, table),
           .gflops_n = Gflops(all, table),
+          .bf16_gflops_1 = Bf16Gflops(one),
+          .bf16_gflops_n = Bf16Gflops(all),
           .gbytes_1 = Gbytes(one, table, memory),
           .gbytes_n = Gbytes(all, table, memory),
           .threads = threads};

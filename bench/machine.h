@@ -8,6 +8,8 @@ struct MachineFigures {
   double gflops_1 =
       0;  // f32 fused multiply-adds at the best instruction set, two operations each, one thread
   double gflops_n = 0;  // the same on `threads` threads
+  double bf16_gflops_1 = 0;  // of products with operands in bf16, sums in f32, from the caches
+  double bf16_gflops_n = 0;
   double gbytes_1 = 0;  // reading memory that no cache holds, 1e9 bytes per second, huge pages
   double gbytes_n = 0;
   int threads = 1;

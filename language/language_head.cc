@@ -4,15 +4,11 @@
 #include <cstring>
 
 #include "tensor/kernels_transformer.h"
+#include "tensor/ops_check.h"
 
 namespace weft {
-namespace {
 
-float* Floats(Tensor& x) {
-  return x.data<float>().data();
-}
-
-}  // namespace
+using ops::Floats;
 
 Tensor Logits(const Context& context, const Transformer& model, const Tensor& final_rows) {
   Tensor logits = Tensor::Empty({final_rows.dim(0), model.head().out()});

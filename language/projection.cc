@@ -6,27 +6,20 @@
 
 #include "tensor/kernels.h"
 #include "tensor/kernels_bf16.h"
+#include "tensor/ops_check.h"
 
 namespace weft {
 namespace {
 
-constexpr int64_t kPanel = 64;
+using ops::Floats;
 
-// Where element (row, column) of a matrix [rows, columns] in panels lies.
-int64_t PanelIndex(int64_t rows, int64_t columns, int64_t row, int64_t column) {
-  const int64_t panel = column / kPanel * kPanel;
-  const int64_t width = std::min(kPanel, (columns - panel + 15) / 16 * 16);
-  return rows * panel + row * width + (column - panel);
-}
+constexpr int64_t kPanel = 64;
 
 const BFloat16* Halves(const Tensor& x) {
   return reinterpret_cast<const BFloat16*>(x.raw());
 }
 BFloat16* Halves(Tensor& x) {
   return reinterpret_cast<BFloat16*>(x.raw());
-}
-const float* Floats(const Tensor& x) {
-  return x.data<float>().data();
 }
 
 Tensor Rounded(const Context& context, Precision precision, const Tensor& x) {
@@ -63,12 +56,12 @@ Tensor& Projection::weight() {
 
 void Projection::SetRows(int64_t begin, std::span<const float> rows) {
   const int64_t count = std::ssize(rows) / in_;
-  float* const to_weight = weight().data<float>().data();
+  float* const to_weight = Floats(weight());
   for (int64_t row = 0; row < count;) {
     const int64_t column = begin + row;
     const int64_t together = std::min(count - row, kPanel - column % kPanel);
     for (int64_t k = 0; k < in_; ++k) {
-      float* const to = to_weight + PanelIndex(in_, out_, k, column);
+      float* const to = to_weight + kernels::PanelIndex(in_, out_, k, column);
       const float* const from = rows.data() + row * in_ + k;
       for (int64_t i = 0; i < together; ++i) to[i] = from[i * in_];
     }
@@ -84,7 +77,7 @@ void Projection::GetRows(int64_t begin, std::span<float> rows) const {
 void Projection::GetColumn(int64_t column, float* x) const {
   if (weight_.defined() && precision_ == Precision::kFloat32) {
     const float* const weight = Floats(weight_);
-    for (int64_t k = 0; k < in_; ++k) x[k] = weight[PanelIndex(in_, out_, k, column)];
+    for (int64_t k = 0; k < in_; ++k) x[k] = weight[kernels::PanelIndex(in_, out_, k, column)];
     return;
   }
   if (codes_.defined()) {
@@ -95,7 +88,7 @@ void Projection::GetColumn(int64_t column, float* x) const {
   }
   const BFloat16* const pairs = Halves(pairs_);
   for (int64_t k = 0; k < in_; ++k) {
-    x[k] = ToFloat(pairs[2 * PanelIndex(in_ / 2, out_, k / 2, column) + k % 2]);
+    x[k] = ToFloat(pairs[2 * kernels::PanelIndex(in_ / 2, out_, k / 2, column) + k % 2]);
   }
 }
 
@@ -115,11 +108,11 @@ void Projection::SetCodes(int64_t column, const int8_t* codes, const uint16_t* s
 // The transposed pairs of a frozen quantised matrix, for its input's gradient.
 void Projection::TransposeCodes() {
   Tensor panels = Tensor::Zeros({in_, out_}, DType::kFloat32, Layout::kPanels);
-  float* const to = panels.data<float>().data();
+  float* const to = Floats(panels);
   std::vector<float> column(in_);
   for (int64_t n = 0; n < out_; ++n) {
     GetColumn(n, column.data());
-    for (int64_t k = 0; k < in_; ++k) to[PanelIndex(in_, out_, k, n)] = column[k];
+    for (int64_t k = 0; k < in_; ++k) to[kernels::PanelIndex(in_, out_, k, n)] = column[k];
   }
   transposed_pairs_ = Tensor::Empty({PanelElements(out_, in_)}, DType::kBFloat16);
   kernels::PackTransposedPairs({}, in_, out_, to, Halves(transposed_pairs_));
@@ -157,7 +150,7 @@ void Projection::Forward(const Context& context, const Tensor& x, const float* a
   const bool bias = bias_.defined();
   const float* const added = bias ? Floats(bias_) : addend;
   const int64_t stride = bias ? 0 : out_;
-  float* const to = y.data<float>().data();
+  float* const to = Floats(y);
   if (codes_.defined()) {
     kernels::DenseQuantised(context, width_, rows, in_, out_, Halves(x), codes_.raw(), added,
                             stride, to);
@@ -188,7 +181,7 @@ void Projection::Forward(const Context& context, const Tensor& x, const float* a
 Tensor Projection::Adapter::Reduce(const Context& context, const Tensor& x) const {
   Tensor u = Tensor::Empty({x.dim(0), a.out()});
   a.Forward(context, x, nullptr, u);
-  kernels::Affine(context, u.elements(), scale, 0, Floats(u), u.data<float>().data());
+  kernels::Affine(context, u.elements(), scale, 0, Floats(u), Floats(u));
   return Rounded(context, a.precision_, u);
 }
 
@@ -245,8 +238,8 @@ void Projection::Adapter::Backward(const Context& context, const Tensor& x, cons
                 b.out_ * element);
   }
   Tensor d_u = Tensor::Empty({tokens, rank});
-  b.Backward(context, Reduce(context, x), part, false, d_u.data<float>().data());
-  kernels::Affine(context, d_u.elements(), scale, 0, Floats(d_u), d_u.data<float>().data());
+  b.Backward(context, Reduce(context, x), part, false, Floats(d_u));
+  kernels::Affine(context, d_u.elements(), scale, 0, Floats(d_u), Floats(d_u));
   a.Backward(context, x, Rounded(context, a.precision_, d_u), true, d_x);
 }
 
@@ -261,8 +254,7 @@ void Projection::BackwardBase(const Context& context, const Tensor& x, const Ten
     }
     if (!has_gradient()) return;
     kernels::DenseWeightGradient(context, rows, in_, out_, Floats(x), Floats(d_z), true,
-                                 d_weight_.data<float>().data(),
-                                 bias_.defined() ? d_bias_.data<float>().data() : nullptr);
+                                 Floats(d_weight_), bias_.defined() ? Floats(d_bias_) : nullptr);
     return;
   }
   if (d_x != nullptr) {
@@ -275,16 +267,16 @@ void Projection::BackwardBase(const Context& context, const Tensor& x, const Ten
   kernels::InterleaveRows(context, rows, in_, Halves(x), Halves(x_pairs));
   kernels::InterleaveRows(context, rows, out_, Halves(d_z), Halves(z_pairs));
   kernels::DenseBf16WeightGradient(context, rows, in_, out_, Halves(x_pairs), Halves(z_pairs), true,
-                                   d_weight_.data<float>().data());
+                                   Floats(d_weight_));
   if (!bias_.defined()) return;
   Tensor wide = Tensor::Empty({rows, out_});
-  kernels::Widen(context, rows * out_, Halves(d_z), wide.data<float>().data());
-  kernels::SumRows(context, rows, out_, Floats(wide), true, d_bias_.data<float>().data());
+  kernels::Widen(context, rows * out_, Halves(d_z), Floats(wide));
+  kernels::SumRows(context, rows, out_, Floats(wide), true, Floats(d_bias_));
 }
 
 void Projection::AddToColumnGradient(int64_t column, const float* d) {
-  float* const gradient = d_weight_.data<float>().data();
-  for (int64_t k = 0; k < in_; ++k) gradient[PanelIndex(in_, out_, k, column)] += d[k];
+  float* const gradient = Floats(d_weight_);
+  for (int64_t k = 0; k < in_; ++k) gradient[kernels::PanelIndex(in_, out_, k, column)] += d[k];
 }
 
 }  // namespace weft

@@ -7,19 +7,12 @@
 #include "language/transformer_pages.h"
 #include "tensor/kernels.h"
 #include "tensor/kernels_bf16.h"
+#include "tensor/ops_check.h"
 
 namespace weft {
-namespace {
 
 using kernels::AttentionShape;
-
-float* Floats(Tensor& x) {
-  return x.data<float>().data();
-}
-const float* Floats(const Tensor& x) {
-  return x.data<float>().data();
-}
-}  // namespace
+using ops::Floats;
 
 Transformer::Transformer(const ModelConfig& config, Precision precision)
     : config_(config), precision_(precision) {

@@ -6,22 +6,14 @@
 #include "language/transformer.h"
 #include "language/transformer_pages.h"
 #include "tensor/kernels.h"
+#include "tensor/ops_check.h"
 
 namespace weft {
-namespace {
 
 using kernels::AttentionShape;
 using kernels::Input;
 using kernels::Output;
-
-float* Floats(Tensor& x) {
-  return x.data<float>().data();
-}
-const float* Floats(const Tensor& x) {
-  return x.data<float>().data();
-}
-
-}  // namespace
+using ops::Floats;
 
 void Transformer::NormaliseBackward(const Context& context, Norm& norm, const Tensor& x,
                                     const Tensor& statistics, const Tensor& d_y, bool accumulate,

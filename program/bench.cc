@@ -24,6 +24,7 @@
 #include "program/results_table.h"
 #include "program/subprocess.h"
 #include "tensor/context.h"
+#include "tensor/kernels_bf16.h"
 
 namespace weft {
 namespace {
@@ -176,6 +177,9 @@ int BenchMachine(const BenchOptions& options, int threads) {
                             {"isa", Name(BestIsa())},
                             {"gflops_1", figures.gflops_1},
                             {"gflops_n", figures.gflops_n},
+                            {"bf16_instruction", kernels::Bf16Instruction()},
+                            {"bf16_gflops_1", figures.bf16_gflops_1},
+                            {"bf16_gflops_n", figures.bf16_gflops_n},
                             {"gbytes_1", figures.gbytes_1},
                             {"gbytes_n", figures.gbytes_n},
                             {"threads", figures.threads}}
@@ -183,9 +187,11 @@ int BenchMachine(const BenchOptions& options, int threads) {
   } else {
     fmt::print(
         "{}, {} cores, {}\nf32 fused multiply-add   {:.0f} GFLOP/s on 1 thread, {:.0f} on {}\n"
+        "bf16 products            {:.0f} GFLOP/s on 1 thread, {:.0f} on {} ({})\n"
         "memory read              {:.1f} GB/s on 1 thread, {:.1f} on {}\n",
         machine.cpu, machine.cores, Name(BestIsa()), figures.gflops_1, figures.gflops_n,
-        figures.threads, figures.gbytes_1, figures.gbytes_n, figures.threads);
+        figures.threads, figures.bf16_gflops_1, figures.bf16_gflops_n, figures.threads,
+        kernels::Bf16Instruction(), figures.gbytes_1, figures.gbytes_n, figures.threads);
   }
   return 0;
 }

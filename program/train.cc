@@ -20,6 +20,7 @@
 #include "program/machine.h"
 #include "program/run_directory.h"
 #include "program/run_monitor.h"
+#include "tensor/kernels_bf16.h"
 
 namespace weft {
 namespace {
@@ -93,6 +94,7 @@ void WriteManifest(const RunDirectory& directory, const Method& algorithm,
                             {"cpu", Json(machine.cpu).dump()},
                             {"cores", Json(machine.cores).dump()},
                             {"isa", Json(Name(BestIsa())).dump()},
+                            {"bf16", Json(kernels::Bf16Instruction()).dump()},
                             {"compiler", Json(machine.compiler).dump()},
                             {"libraries", Json(machine.libraries).dump()},
                             {"seed", Json(algorithm.seed).dump()},

@@ -35,30 +35,37 @@ struct Speech {
 class Prompts final : public Fragment {
  public:
   explicit Prompts(const RolloutOptions& options)
-      : options_(options), task_(options.task), speech_(options.model) {}
+      : options_(options),
+        task_(options.task),
+        speech_(options.model),
+        stream_(Task::Stream(options.seed)) {}
 
   PortSet Needs() const override { return {}; }
   void Step(Ports& ports) override {
     Samples samples;
-    for (const TaskPrompt& prompt : task_.Training(options_.seed, next_, options_.prompts)) {
+    for (const TaskPrompt& prompt : task_.Training(stream_, options_.prompts)) {
       samples.prompts.push_back(speech_.Encode(prompt.messages));
       samples.expected.push_back(prompt.expected);
     }
-    next_ += options_.prompts;
-    ports.Write(0, {.body = samples.ToMap(), .version = next_});
+    ports.Write(0, {.body = samples.ToMap(), .version = ++step_});
   }
   TensorMap Save() const override {
     TensorMap state;
-    state.Set("next", Tensor::From<int64_t>({1}, {next_}));
+    state.Set("stream", Tensor::From<int64_t>({2}, {static_cast<int64_t>(stream_.state()), step_}));
     return state;
   }
-  void Load(const TensorMap& state) override { next_ = state.At("next").data<int64_t>()[0]; }
+  void Load(const TensorMap& state) override {
+    const auto values = state.At("stream").data<int64_t>();
+    stream_ = SplitMix64(static_cast<uint64_t>(values[0]));
+    step_ = values[1];
+  }
 
  private:
   const RolloutOptions options_;
   const Task task_;
   const Speech speech_;
-  int64_t next_ = 0;
+  SplitMix64 stream_;
+  int64_t step_ = 0;
 };
 
 class GeneratorStep final : public Fragment {

@@ -10,21 +10,6 @@ namespace {
 
 constexpr int64_t kHeldOut = 200;
 
-// Steele et al. 2014.
-class SplitMix64 {
- public:
-  explicit SplitMix64(uint64_t seed) : state_(seed) {}
-  uint64_t Next() {
-    uint64_t z = state_ += 0x9E3779B97F4A7C15;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9;
-    z = (z ^ z >> 27) * 0x94D049BB133111EB;
-    return z ^ z >> 31;
-  }
-
- private:
-  uint64_t state_;
-};
-
 std::string NextQuery(SplitMix64& random, int64_t numbers) {
   std::vector<std::string> words;
   while (std::ssize(words) < numbers) {
@@ -42,6 +27,13 @@ JsonValue Message(const char* role, const std::string& content) {
 }
 
 }  // namespace
+
+uint64_t SplitMix64::Next() {
+  uint64_t z = state_ += 0x9E3779B97F4A7C15;
+  z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9;
+  z = (z ^ z >> 27) * 0x94D049BB133111EB;
+  return z ^ z >> 31;
+}
 
 Task::Task(const std::string& name) : name_(name) {
   if (name == "sort3") {
@@ -76,13 +68,11 @@ const std::vector<std::string>& Task::Names() {
   return names;
 }
 
-std::vector<TaskPrompt> Task::Training(uint64_t seed, int64_t begin, int64_t count) const {
-  SplitMix64 random(100 + seed);
+std::vector<TaskPrompt> Task::Training(SplitMix64& stream, int64_t count) const {
   std::vector<TaskPrompt> prompts;
-  for (int64_t number = 0; number < begin + count;) {
-    const std::string query = NextQuery(random, numbers_);
-    if (reserved_.contains(query)) continue;
-    if (number++ >= begin) prompts.push_back(MakePrompt(query));
+  while (std::ssize(prompts) < count) {
+    const std::string query = NextQuery(stream, numbers_);
+    if (!reserved_.contains(query)) prompts.push_back(MakePrompt(query));
   }
   return prompts;
 }

@@ -12,6 +12,17 @@
 
 namespace weft {
 
+// Steele et al. 2014.
+class SplitMix64 {
+ public:
+  explicit SplitMix64(uint64_t state) : state_(state) {}
+  uint64_t Next();
+  uint64_t state() const { return state_; }
+
+ private:
+  uint64_t state_;
+};
+
 struct TaskPrompt {
   JsonValue messages;    // as chat templates take them
   std::string query;     // "15 89 40"
@@ -28,8 +39,9 @@ class Task {
   int64_t max_new_tokens() const { return max_new_tokens_; }
   // 200 prompts that training never sees.
   const std::vector<TaskPrompt>& held_out() const { return held_out_; }
-  // Prompts number [begin, begin + count) of the run's seed.
-  std::vector<TaskPrompt> Training(uint64_t seed, int64_t begin, int64_t count) const;
+  // The numbers that a run's prompts are made of, and the next `count` of these.
+  static SplitMix64 Stream(uint64_t seed) { return SplitMix64(100 + seed); }
+  std::vector<TaskPrompt> Training(SplitMix64& stream, int64_t count) const;
 
   // Whether the answer ended by itself and, without white space around it, is what was expected.
   static bool Correct(std::string_view answer, std::string_view expected, bool finished);

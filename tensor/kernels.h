@@ -73,6 +73,11 @@ void DenseWeightGradient(const Context& context, int64_t rows, int64_t in, int64
 
 // Panels of w^T [N,K] from panels of w [K,N].
 void TransposePanels(const Context& context, int64_t in, int64_t out, const float* w, float* wt);
+// Where element (k, n) of a matrix [K,N] in panels lies.
+inline int64_t PanelIndex(int64_t in, int64_t out, int64_t k, int64_t n) {
+  const int64_t begin = n / 64 * 64, rest = (out - begin + 15) / 16 * 16;
+  return in * begin + k * (rest < 64 ? rest : 64) + (n - begin);
+}
 // Between row-major [K,N] and panels; packing writes the padding as zero.
 void PackPanels(int64_t in, int64_t out, const float* row_major, float* panels);
 void UnpackPanels(int64_t in, int64_t out, const float* panels, float* row_major);

@@ -24,16 +24,9 @@ int64_t HeadElements(const AttentionShape& shape) {
   return KeyElements(shape) + ValueElements(shape);
 }
 
-// Where element (row, column) of a matrix [rows, columns] in f32 panels lies.
-int64_t PanelIndex(int64_t rows, int64_t columns, int64_t row, int64_t column) {
-  const int64_t panel = column / kPanel * kPanel;
-  return rows * panel + row * std::min(kPanel, Padded(columns) - panel) + (column - panel);
-}
-// The same in pair panels.
+// Where element (row, column) of a matrix [rows, columns] in pair panels lies.
 int64_t PairIndex(int64_t rows, int64_t columns, int64_t row, int64_t column) {
-  const int64_t panel = column / kPanel * kPanel;
-  return rows * panel +
-         (row / 2 * std::min(kPanel, Padded(columns) - panel) + (column - panel)) * 2 + row % 2;
+  return 2 * PanelIndex(rows / 2, columns, row / 2, column) + row % 2;
 }
 
 float RoundTrip(float x) {
@@ -184,7 +177,7 @@ class Forward {
                          .activation = Activation::kNone,
                          .h = nullptr,
                          .y = y};
-    (shape_.bf16 ? pairs_.dense : table_.dense)(work, false, 0, INT64_MAX);
+    (shape_.bf16 ? pairs_.dense : table_.dense)(work, TileUse::kAlone, 0, INT64_MAX);
   }
 
   void Write(int64_t row, const float* o, float factor) const {
@@ -420,7 +413,7 @@ class Backward {
                   .activation = Activation::kNone,
                   .h = nullptr,
                   .y = y},
-                 false, 0, INT64_MAX);
+                 TileUse::kAlone, 0, INT64_MAX);
   }
   // d [64, D] += x[rows, 64]^T d_z[rows, D].
   void AddTransposed(int64_t rows, const float* x, const float* d_z, float* d) const {

@@ -106,8 +106,8 @@ struct Avx2 {
   static constexpr bool HasShape(int rows, int vectors) {
     return vectors % 2 == 0 && (vectors == 2 || rows == 1 || (rows == 2 && vectors == 4));
   }
-  static TileShape ShapeFor(int64_t rows, int64_t vectors, bool parallel) {
-    if (rows > 2 || parallel) return {.vectors = 2, .rows = 6};
+  static TileShape ShapeFor(int64_t rows, int64_t vectors, TileUse use) {
+    if (rows > 2 || use == TileUse::kShared) return {.vectors = 2, .rows = 6};
     if (rows == 2) return {.vectors = vectors < 4 ? vectors : 4, .rows = 2};
     return {.vectors = vectors, .rows = 1};
   }
@@ -117,5 +117,6 @@ struct Avx2 {
 
 constinit const KernelTable kAvx2Kernels = MakeTable<Avx2>();
 constinit const PairTable kAvx2Pairs = MakePairTable<EmulatedPairs<Avx2>>();
+constinit const PairTable kAvx2Blocks = MakePairTable<BlockedPairs<Avx2>>();
 
 }  // namespace weft::kernels

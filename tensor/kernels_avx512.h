@@ -93,10 +93,10 @@ struct Avx512 {
   static constexpr bool HasShape(int rows, int vectors) {
     return vectors == 4 ? rows <= 6 : vectors == 3 ? rows <= 8 : rows <= 12;
   }
-  static TileShape ShapeFor(int64_t rows, int64_t vectors, bool parallel) {
+  static TileShape ShapeFor(int64_t rows, int64_t vectors, TileUse use) {
     if (vectors == 3) return {.vectors = 3, .rows = 8};
     if (vectors < 3) return {.vectors = vectors, .rows = 12};
-    const bool halves = rows <= 6 ? parallel : rows <= 12;
+    const bool halves = rows <= 6 ? use == TileUse::kShared : rows <= 12;
     if (halves) return {.vectors = 2, .rows = 12};
     return {.vectors = 4, .rows = 6};
   }

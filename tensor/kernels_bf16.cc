@@ -1,6 +1,9 @@
 #include "tensor/kernels_bf16.h"
 
+#include <cpuid.h>
 #include <cstring>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <vector>
 
 #include "tensor/kernels_split.h"
@@ -19,15 +22,10 @@ const float* Pairs(const BFloat16* p) {
   return reinterpret_cast<const float*>(p);
 }
 
-bool InstructionIsThere() {
-  __builtin_cpu_init();
-  return __builtin_cpu_supports("x86-64-v4") && __builtin_cpu_supports("avx512bf16");
-}
-
-// One product of rows that mix magnitudes, signs and denormals, by instruction and by emulation.
-bool InstructionKeepsTheLaw() {
-  constexpr int64_t kIn = 64, kOut = 64;
-  std::vector<uint32_t> x(kIn), w(kIn * kOut);
+// One product of rows that mix magnitudes, signs and denormals, by both.
+bool SameBits(const PairTable& a, const PairTable& b) {
+  constexpr int64_t kRows = 3, kIn = 72, kOut = 64;
+  std::vector<uint32_t> x(kRows * kIn), w(kIn * kOut);
   uint64_t state = 1;
   const auto next = [&] {
     state = state * 6364136223846793005ULL + 1442695040888963407ULL;
@@ -37,8 +35,8 @@ bool InstructionKeepsTheLaw() {
   };
   for (uint32_t& pair : x) pair = next() | next() << 16;
   for (uint32_t& pair : w) pair = next() | next() << 16;
-  float by_instruction[kOut], emulated[kOut];
-  DenseWork work{.rows = 1,
+  float by_a[kRows * kOut], by_b[kRows * kOut];
+  DenseWork work{.rows = kRows,
                  .in = kIn,
                  .out = kOut,
                  .x = reinterpret_cast<const float*>(x.data()),
@@ -47,30 +45,54 @@ bool InstructionKeepsTheLaw() {
                  .addend_stride = 0,
                  .activation = Activation::kNone,
                  .h = nullptr,
-                 .y = by_instruction};
-  kAvx512Bf16Pairs.dense(work, false, 0, INT64_MAX);
-  work.y = emulated;
-  kAvx512Pairs.dense(work, false, 0, INT64_MAX);
-  return std::memcmp(by_instruction, emulated, sizeof(emulated)) == 0;
+                 .y = by_a};
+  a.dense(work, TileUse::kAlone, 0, INT64_MAX);
+  work.y = by_b;
+  b.dense(work, TileUse::kAlone, 0, INT64_MAX);
+  return std::memcmp(by_a, by_b, sizeof(by_a)) == 0;
+}
+
+// Also asks the system for the right to use the tile registers, once for all threads.
+bool HasTiles() {
+  __builtin_cpu_init();
+  if (!__builtin_cpu_supports("x86-64-v4") || !__builtin_cpu_supports("avx512bf16")) return false;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned kAmxBf16 = 1u << 22, kAmxTile = 1u << 24;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
+  if ((d & kAmxBf16) == 0 || (d & kAmxTile) == 0) return false;
+  constexpr int kArchReqXcompPerm = 0x1023, kXfeatureXtiledata = 18;
+  return syscall(SYS_arch_prctl, kArchReqXcompPerm, kXfeatureXtiledata) == 0 &&
+         SameBits(kAmxBlocks, kPortableBlocks);
+}
+
+bool HasPairs() {
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("x86-64-v4") && __builtin_cpu_supports("avx512bf16") &&
+         SameBits(kAvx512Bf16Pairs, kPortablePairs);
 }
 
 }  // namespace
 
-bool HasBf16Products() {
-  static const bool has = InstructionIsThere() && InstructionKeepsTheLaw();
-  return has;
+SumOrder Bf16SumOrder() {
+  static const SumOrder order = HasTiles() ? SumOrder::kBlocks : SumOrder::kPairs;
+  return order;
+}
+
+const char* Bf16Instruction() {
+  static const bool pairs = HasPairs();
+  if (BestIsa() < Isa::kAvx512) return "emulated";
+  if (Bf16SumOrder() == SumOrder::kBlocks) return "tdpbf16ps";
+  return pairs ? "vdpbf16ps" : "emulated";
 }
 
 const PairTable& PairsOf(const Context& context) {
-  switch (context.isa) {
-    case Isa::kPortable:
-      return kPortablePairs;
-    case Isa::kAvx2:
-      return kAvx2Pairs;
-    case Isa::kAvx512:
-      break;
+  if (Bf16SumOrder() == SumOrder::kBlocks) {
+    static constexpr const PairTable* kTables[] = {&kPortableBlocks, &kAvx2Blocks, &kAmxBlocks};
+    return *kTables[static_cast<int>(context.isa)];
   }
-  return HasBf16Products() ? kAvx512Bf16Pairs : kAvx512Pairs;
+  static const PairTable* const tables[] = {&kPortablePairs, &kAvx2Pairs,
+                                            HasPairs() ? &kAvx512Bf16Pairs : &kAvx512Pairs};
+  return *tables[static_cast<int>(context.isa)];
 }
 
 void Round(const Context& context, int64_t count, const float* x, BFloat16* y) {

@@ -1,8 +1,7 @@
-// Products in bf16 with f32 sums. The law: pairs of neighbours in k ascending, in a pair the odd
-// element first, each a fused multiply-add in f32 that flushes denormals, one accumulator per
-// output, the bias last; weight gradients pair rows instead and are sums over blocks of 256 rows.
-// That is the order of the instruction made for it (vdpbf16ps), emulated bit for bit where a CPU
-// lacks it. B rows, K inputs (even), N outputs.
+// Products in bf16 with f32 sums. The law: fused multiply-adds in f32 that flush denormals, k
+// ascending, the bias last; weight gradients are over rows instead of k, sums over blocks of 256.
+// The order within a sum is that of the CPU's own instruction (SumOrder), emulated bit for bit on
+// lower levels of the instruction set. B rows, K inputs (even), N outputs.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +36,13 @@ void DenseBf16WeightGradient(const Context& context, int64_t rows, int64_t in, i
                              const BFloat16* x_pairs, const BFloat16* d_z_pairs, bool accumulate,
                              float* d_w);
 
-// Whether this CPU multiplies bf16 pairs itself, in the order of the law (tried out once).
-bool HasBf16Products();
+// How the CPU adds up: one pair of neighbours after the other, the odd element first (vdpbf16ps,
+// and CPUs without any instruction for it); or, where it has tile registers (tdpbf16ps), blocks of
+// 32: their even elements, their odd ones, and both onto the sum. Machines of different order give
+// different last bits.
+enum class SumOrder : uint8_t { kPairs, kBlocks };
+SumOrder Bf16SumOrder();
+// What multiplies bf16 on this machine, tried out once: "tdpbf16ps", "vdpbf16ps" or "emulated".
+const char* Bf16Instruction();
 
 }  // namespace weft::kernels

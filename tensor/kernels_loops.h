@@ -7,6 +7,14 @@
 
 namespace weft::kernels {
 
+// What tiles are cut for: one thread; many, which asks for enough of them; or few rows against
+// weights that come from memory, which are read in one stream, a panel after the other.
+enum class TileUse : uint8_t { kAlone, kShared, kStreamed };
+constexpr int64_t kStreamedRows = 6;
+
+// Steps of a sum that tiles of pairs make at a time (kernels_bf16.h, SumOrder::kBlocks).
+constexpr int64_t kPairBlock = 16;
+
 // Rows and vectors of a matrix tile that fit the registers.
 struct TileShape {
   int64_t vectors, rows;

@@ -1,7 +1,7 @@
-// bf16 products: an element is a pair of neighbours in k, in 32 bits, the even one low. A step
-// multiplies the odd elements into the accumulator, then the even ones, each a fused multiply-add
-// in f32 that flushes denormals: what vdpbf16ps does, so that emulation and instruction give equal
-// bits. Accumulators run over pairs ascending; the rest is the f32 tiles'.
+// bf16 products: an element is a pair of neighbours in k, in 32 bits, the even one low, and a step
+// multiplies both into their sum by fused multiply-adds in f32 that flush denormals, in one of the
+// two orders of kernels_bf16.h, so that emulation and instructions give equal bits. Sums run over
+// pairs ascending; the rest is the f32 tiles'.
 #pragma once
 
 #include <xmmintrin.h>
@@ -18,9 +18,16 @@ struct EmulatedPairs : S {
   static constexpr int kDepth = 2;
   static Float Odd(Float pair) { return S::FromBits(S::Bits(pair) & S::SetInt(-65536)); }
   static Float Even(Float pair) { return S::FromBits(S::Bits(pair) << 16); }
+  static Float MultiplyAddOdd(Float a, Float b, Float c) { return S::Fma(Odd(a), Odd(b), c); }
+  static Float MultiplyAddEven(Float a, Float b, Float c) { return S::Fma(Even(a), Even(b), c); }
   static Float MultiplyAdd(Float a, Float b, Float c) {
-    return S::Fma(Even(a), Even(b), S::Fma(Odd(a), Odd(b), c));
+    return MultiplyAddEven(a, b, MultiplyAddOdd(a, b, c));
   }
+};
+// Sums by blocks.
+template <class S>
+struct BlockedPairs : EmulatedPairs<S> {
+  static constexpr int64_t kBlock = kPairBlock;
 };
 
 // Denormals count as zero, in and out, as the instruction has it.
@@ -38,9 +45,9 @@ class FlushDenormals {
 template <class S>
 struct Pairs : Tiles<S> {
   using T = Tiles<S>;
-  static void Dense(const DenseWork& work, bool parallel, int64_t begin, int64_t end) {
+  static void Dense(const DenseWork& work, TileUse use, int64_t begin, int64_t end) {
     const FlushDenormals flush;
-    T::Dense(work, parallel, begin, end);
+    T::Dense(work, use, begin, end);
   }
   static void WeightGradient(const WeightGradientWork& work, int64_t begin, int64_t end) {
     const FlushDenormals flush;

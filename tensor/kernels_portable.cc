@@ -7,5 +7,6 @@ namespace weft::kernels {
 
 constinit const KernelTable kPortableKernels = MakeTable<Scalar>();
 constinit const PairTable kPortablePairs = MakePairTable<EmulatedPairs<Scalar>>();
+constinit const PairTable kPortableBlocks = MakePairTable<BlockedPairs<Scalar>>();
 
 }  // namespace weft::kernels

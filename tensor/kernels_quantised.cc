@@ -11,6 +11,7 @@ namespace {
 
 constexpr int64_t kGroup = 16;  // outputs whose codes lie together
 constexpr int64_t kBlock = kQuantisedBlock;
+constexpr int64_t kOutputs = 32;  // of a whole panel
 
 // Of half precision; exact.
 float FromHalf(uint16_t half) {
@@ -24,7 +25,7 @@ float FromHalf(uint16_t half) {
 // Where the parts of a panel lie.
 struct Panel {
   CodeWidth width;
-  int64_t outputs;  // padded: 16, 32, 48 or 64
+  int64_t outputs;  // padded: 16 or 32
 
   int64_t codes_each() const { return width == CodeWidth::k4 ? 8 : 4; }  // in a word
   int64_t vectors() const { return kBlock / (2 * codes_each()); }        // pairs of them, a group
@@ -43,10 +44,10 @@ int64_t PanelBytes(CodeWidth width, int64_t in, int64_t outputs) {
 }
 
 Place PlaceOf(CodeWidth width, int64_t in, int64_t out, int64_t column) {
-  const int64_t panel = column / kPanel;
-  return {.panel = {width, std::min(kPanel, Padded(out) - panel * kPanel)},
-          .offset = panel * PanelBytes(width, in, kPanel),
-          .column = column % kPanel};
+  const int64_t panel = column / kOutputs;
+  return {.panel = {width, std::min(kOutputs, Padded(out) - panel * kOutputs)},
+          .offset = panel * PanelBytes(width, in, kOutputs),
+          .column = column % kOutputs};
 }
 
 // Byte offset in a block of the word with the codes of an output at k, and the code's bit in it.
@@ -77,12 +78,12 @@ float Weight(const Panel& panel, const std::byte* block, int64_t column, int64_t
                         FromHalf(Half(block, panel.outputs + column)));
 }
 
-// A panel as pair panels hold it: pairs [K/2][outputs].
-void Unpack(const QuantisedWork& work, uint32_t* pairs) {
+// A panel as pair panels hold it: pairs [K/2], `stride` apart.
+void Unpack(const QuantisedWork& work, int64_t stride, uint32_t* pairs) {
   const Panel panel{work.width, work.outputs};
   const std::byte* block = work.w;
   for (int64_t b = 0; b < work.in / kBlock; ++b, block += panel.block_bytes()) {
-    for (int64_t k = 0; k < kBlock; k += 2, pairs += work.outputs) {
+    for (int64_t k = 0; k < kBlock; k += 2, pairs += stride) {
       for (int64_t column = 0; column < work.outputs; ++column) {
         const BFloat16 even = ToBFloat16(Weight(panel, block, column, k));
         const BFloat16 odd = ToBFloat16(Weight(panel, block, column, k + 1));
@@ -95,9 +96,9 @@ void Unpack(const QuantisedWork& work, uint32_t* pairs) {
 }  // namespace
 
 int64_t QuantisedBytes(CodeWidth width, int64_t in, int64_t out) {
-  const int64_t whole = out / kPanel;
-  const int64_t rest = Padded(out) - whole * kPanel;
-  return whole * PanelBytes(width, in, kPanel) + (rest > 0 ? PanelBytes(width, in, rest) : 0);
+  const int64_t whole = out / kOutputs;
+  const int64_t rest = Padded(out) - whole * kOutputs;
+  return whole * PanelBytes(width, in, kOutputs) + (rest > 0 ? PanelBytes(width, in, rest) : 0);
 }
 
 void SetQuantisedColumn(CodeWidth width, int64_t in, int64_t out, int64_t column,
@@ -139,65 +140,60 @@ void DenseQuantised(const Context& context, CodeWidth width, int64_t rows, int64
                     const BFloat16* x, const std::byte* w, const float* addend,
                     int64_t addend_stride, float* y) {
   const PairTable& table = PairsOf(context);
-  // Few rows are multiplied by codes as they are read, in halves of panels that balance over
-  // threads; for more, a panel is unpacked once.
-  constexpr int64_t kFewRows = 4, kGroups = 2;
-  const bool few = rows <= kFewRows && table.dense_quantised != nullptr;
   const auto work_on = [&](int64_t panel) {
-    const int64_t column = panel * kPanel;
-    const int64_t outputs = std::min(kPanel, Padded(out) - column);
+    const int64_t column = panel * kOutputs;
+    const int64_t outputs = std::min(kOutputs, Padded(out) - column);
     return QuantisedWork{.width = width,
                          .rows = rows,
                          .in = in,
                          .outputs = outputs,
                          .columns = std::min(outputs, out - column),
-                         .group = 0,
-                         .group_end = outputs / kGroup,
                          .x = reinterpret_cast<const uint32_t*>(x),
-                         .w = w + panel * PanelBytes(width, in, kPanel),
+                         .w = w + panel * PanelBytes(width, in, kOutputs),
                          .addend = addend == nullptr ? nullptr : addend + column,
                          .addend_stride = addend_stride,
                          .y = y + column,
                          .y_stride = out};
   };
-  auto read = [&](int64_t begin, int64_t end) {  // half panels
-    for (int64_t half = begin; half < end; ++half) {
-      QuantisedWork work = work_on(half / 2);
-      work.group = half % 2 * kGroups;
-      work.group_end = std::min(work.group + kGroups, work.group_end);
-      if (work.group < work.group_end) table.dense_quantised(work);
-    }
+  auto read = [&](int64_t begin, int64_t end) {
+    for (int64_t panel = begin; panel < end; ++panel) table.dense_quantised(work_on(panel));
   };
-  auto unpack = [&](int64_t begin, int64_t end) {  // panels
+  auto unpack = [&](int64_t begin, int64_t end) {  // panels of pairs
     Tensor memory = Tensor::Empty({in / 2 * kPanel * 4}, DType::kUInt8);
     auto* const pairs = reinterpret_cast<uint32_t*>(memory.raw());
-    for (int64_t panel = begin; panel < end; ++panel) {
-      const QuantisedWork work = work_on(panel);
-      (table.unpack_quantised != nullptr ? table.unpack_quantised : Unpack)(work, pairs);
+    for (int64_t wide = begin; wide < end; ++wide) {
+      const int64_t column = wide * kPanel, stride = std::min(kPanel, Padded(out) - column);
+      for (int64_t part = 0; part < stride; part += kOutputs) {
+        (table.unpack_quantised != nullptr ? table.unpack_quantised : Unpack)(
+            work_on((column + part) / kOutputs), stride, pairs + part);
+      }
       table.dense({.rows = rows,
                    .in = in / 2,
-                   .out = work.columns,
+                   .out = std::min(kPanel, out - column),
                    .x = reinterpret_cast<const float*>(x),
                    .w = reinterpret_cast<const float*>(pairs),
-                   .addend = work.addend,
+                   .addend = addend == nullptr ? nullptr : addend + column,
                    .addend_stride = addend_stride,
                    .activation = Activation::kNone,
                    .h = nullptr,
-                   .y = work.y,
+                   .y = y + column,
                    .y_stride = out},
-                  false, 0, INT64_MAX);
+                  TileUse::kAlone, 0, INT64_MAX);
     }
   };
-  const int64_t panels = (out + kPanel - 1) / kPanel;
+  // Few rows are multiplied by codes as they are read; for more, a panel is unpacked once.
+  constexpr int64_t kFewRows = 4;
+  const bool few = rows <= kFewRows && table.dense_quantised != nullptr;
+  const int64_t panels = (out + kOutputs - 1) / kOutputs, wide = (out + kPanel - 1) / kPanel;
   const bool share = WorthSharing(context, ProductCost(rows, in, out));
   if (few && share) {
-    context.pool->ParallelFor(2 * panels, 1, read);
+    context.pool->ParallelFor(panels, 1, read);
   } else if (few) {
-    read(0, 2 * panels);
+    read(0, panels);
   } else if (share) {
-    context.pool->ParallelForDynamic(panels, 1, unpack);
+    context.pool->ParallelForDynamic(wide, 1, unpack);
   } else {
-    unpack(0, panels);
+    unpack(0, wide);
   }
 }
 

@@ -16,8 +16,9 @@ enum class CodeWidth : uint8_t { k4 = 4, k8 = 8 };
 
 constexpr int64_t kQuantisedBlock = 32;
 
-// Panels of 64 outputs (the last one as wide as the remainder rounded up to 16); in each, for every
-// block: 64 scales and 64 offsets in half precision, then the codes of 16 outputs at a time, in
+// Panels of 32 outputs (the last one 16 or 32 wide), so that one thread reads one stream; in each,
+// for every block: 32 scales and 32 offsets in half precision, then the codes of 16 outputs at a
+// time, in
 // vectors of 16 words: word 2 o + b of a vector has the codes of output o (of 8) at k = b, b + 2,
 // .. lowest bits first.
 int64_t QuantisedBytes(CodeWidth width, int64_t in, int64_t out);

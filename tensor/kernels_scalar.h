@@ -66,7 +66,7 @@ struct Scalar {
 
   static constexpr int64_t kMostVectors = 16, kMostRows = 1;
   static constexpr bool HasShape(int rows, int vectors) { return rows == 1 && vectors == 16; }
-  static TileShape ShapeFor(int64_t, int64_t, bool) { return {.vectors = 16, .rows = 1}; }
+  static TileShape ShapeFor(int64_t, int64_t, TileUse) { return {.vectors = 16, .rows = 1}; }
 
  private:
   template <class T>

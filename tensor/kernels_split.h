@@ -69,14 +69,24 @@ inline double ProductCost(int64_t rows, int64_t in, int64_t out) {
          (kWorthSharing / 150e3);
 }
 
+// Weights that are not in a second-level cache when a few rows come to read them.
+inline bool Streamed(const DenseWork& work) {
+  constexpr int64_t kElements = 1 << 17;  // half a megabyte
+  return work.rows <= kStreamedRows && work.in * work.out >= kElements;
+}
+
 // The products of a KernelTable or PairTable, on several threads when they are worth it.
 template <class Table>
 void ShareDense(const Context& context, const Table& table, const DenseWork& work) {
-  if (WorthSharing(context, ProductCost(work.rows, work.in, work.out))) {
-    auto run = [&](int64_t begin, int64_t end) { table.dense(work, true, begin, end); };
-    context.pool->ParallelFor(table.dense_tiles(work, true), 1, run);
+  const bool share = WorthSharing(context, ProductCost(work.rows, work.in, work.out));
+  const TileUse use = Streamed(work) ? TileUse::kStreamed
+                      : share        ? TileUse::kShared
+                                     : TileUse::kAlone;
+  if (share) {
+    auto run = [&](int64_t begin, int64_t end) { table.dense(work, use, begin, end); };
+    context.pool->ParallelFor(table.dense_tiles(work, use), 1, run);
   } else {
-    table.dense(work, false, 0, INT64_MAX);
+    table.dense(work, use, 0, INT64_MAX);
   }
 }
 template <class Table>

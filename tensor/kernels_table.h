@@ -5,6 +5,7 @@
 #pragma once
 
 #include "tensor/kernels.h"
+#include "tensor/kernels_loops.h"
 #include "tensor/kernels_pointwise.h"
 #include "tensor/kernels_quantised.h"
 
@@ -42,10 +43,9 @@ struct BinaryWork {
 };
 
 struct KernelTable {
-  // Output tiles are numbered; a range of them is one thread's share. `parallel` asks for enough of
-  // them.
-  int64_t (*dense_tiles)(const DenseWork& work, bool parallel);
-  void (*dense)(const DenseWork& work, bool parallel, int64_t begin, int64_t end);
+  // Output tiles are numbered; a range of them is one thread's share.
+  int64_t (*dense_tiles)(const DenseWork& work, TileUse use);
+  void (*dense)(const DenseWork& work, TileUse use, int64_t begin, int64_t end);
   int64_t (*weight_gradient_tiles)(const WeightGradientWork& work);
   void (*weight_gradient)(const WeightGradientWork& work, int64_t begin, int64_t end);
   // y[c, r] = x[r, c] of matrices with the given row strides.
@@ -150,13 +150,12 @@ struct KernelTable {
   double (*multiply_add)(int64_t steps, float* result);
 };
 
-// Groups of 16 outputs [group, group_end) of a quantised panel (kernels_quantised.h).
+// A panel of quantised weights (kernels_quantised.h).
 struct QuantisedWork {
   CodeWidth width;
   int64_t rows, in;          // rows: up to 4
-  int64_t outputs, columns;  // of the panel: padded, and those that exist
-  int64_t group, group_end;
-  const uint32_t* x;  // pairs, rows in / 2 apart
+  int64_t outputs, columns;  // padded, 16 or 32, and those that exist
+  const uint32_t* x;         // pairs, rows in / 2 apart
   const std::byte* w;
   const float* addend;
   int64_t addend_stride;
@@ -169,18 +168,24 @@ struct QuantisedWork {
 struct PairTable {
   // Both may be null: plain code does it then.
   void (*dense_quantised)(const QuantisedWork& work);
-  void (*unpack_quantised)(const QuantisedWork& work, uint32_t* pairs);
+  // Into rows of pairs that lie `stride` apart.
+  void (*unpack_quantised)(const QuantisedWork& work, int64_t stride, uint32_t* pairs);
 
-  int64_t (*dense_tiles)(const DenseWork& work, bool parallel);
-  void (*dense)(const DenseWork& work, bool parallel, int64_t begin, int64_t end);
+  int64_t (*dense_tiles)(const DenseWork& work, TileUse use);
+  void (*dense)(const DenseWork& work, TileUse use, int64_t begin, int64_t end);
   int64_t (*weight_gradient_tiles)(const WeightGradientWork& work);
   void (*weight_gradient)(const WeightGradientWork& work, int64_t begin, int64_t end);
 };
 
+// Sums one pair after the other (SumOrder::kPairs).
 extern const PairTable kPortablePairs;
 extern const PairTable kAvx2Pairs;
 extern const PairTable kAvx512Pairs;
 extern const PairTable kAvx512Bf16Pairs;
+// And by blocks.
+extern const PairTable kPortableBlocks;
+extern const PairTable kAvx2Blocks;
+extern const PairTable kAmxBlocks;
 
 extern const KernelTable kPortableKernels;
 extern const KernelTable kAvx2Kernels;

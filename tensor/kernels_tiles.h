@@ -34,6 +34,7 @@ struct Tiles {
     int64_t y_stride;
     Activation activation;  // of a single row; kNone for more, where a second pass applies it
     float* sums;  // null: add the addend and write y; else the sums go here, rows one after another
+    bool streamed;
   };
   // One tile of d_w: rows are features, steps are rows of x. x(r, b) is x[b * x_stride + r].
   struct Backward {
@@ -62,13 +63,13 @@ struct Tiles {
   // Calls function(strip, first, last) for the row tiles of every strip that fall in [begin, end);
   // returns their number.
   template <class F>
-  [[gnu::always_inline]] static int64_t ForStrips(int64_t rows, int64_t columns, bool parallel,
+  [[gnu::always_inline]] static int64_t ForStrips(int64_t rows, int64_t columns, TileUse use,
                                                   int64_t begin, int64_t end, F&& function) {
     const int64_t padded = (columns + 15) / 16 * 16;
     int64_t index = 0;
     for (int64_t panel = 0; panel < padded; panel += kPanel) {
       const int64_t width = padded - panel < kPanel ? padded - panel : kPanel;
-      const TileShape shape = S::ShapeFor(rows, width / kLanes, parallel);
+      const TileShape shape = S::ShapeFor(rows, width / kLanes, use);
       int64_t tiles = rows > 0 ? 1 : 0, rows_each = rows, larger = 0;
       if (rows > shape.rows) {
         tiles = (rows + shape.rows - 1) / shape.rows;
@@ -96,7 +97,9 @@ struct Tiles {
     return index;
   }
 
-  template <int R, int V, bool kByFeature, bool kEdge>
+  // kAhead: steps that weights are fetched ahead of their use; 0: left to the hardware, which stops
+  // at pages.
+  template <int R, int V, bool kByFeature, bool kEdge, int kAhead = 0>
   [[gnu::always_inline]] static void Accumulate(int64_t steps, const float* x, int64_t x_stride,
                                                 const float* w, int64_t w_stride,
                                                 const Mask (&masks)[V], Float (&sum)[R][V]) {
@@ -105,8 +108,18 @@ struct Tiles {
 #pragma GCC unroll 16
       for (int v = 0; v < V; ++v) sum[r][v] = S::Set(0.0f);
     }
+    if constexpr (requires { S::kBlock; }) {
+      AccumulateBlocks<R, V, kByFeature, kEdge>(steps, x, x_stride, w, w_stride, masks, sum);
+      return;
+    }
 #pragma GCC unroll 2
     for (int64_t step = 0; step < steps; ++step) {
+      if constexpr (kAhead > 0) {
+#pragma GCC unroll 16
+        for (int v = 0; v < V; v += 16 / kLanes) {
+          __builtin_prefetch(w + kAhead * w_stride + v * kLanes);
+        }
+      }
       Float b[V];
 #pragma GCC unroll 16
       for (int v = 0; v < V; ++v) {
@@ -127,6 +140,29 @@ struct Tiles {
     }
   }
 
+  // The order of tiles of pairs: sums of the even and of the odd elements of a block, then both on
+  // top. Not made for speed.
+  template <int R, int V, bool kByFeature, bool kEdge>
+  static void AccumulateBlocks(int64_t steps, const float* x, int64_t x_stride, const float* w,
+                               int64_t w_stride, const Mask (&masks)[V], Float (&sum)[R][V]) {
+    for (int64_t block = 0; block < steps; block += S::kBlock) {
+      const int64_t end = steps - block < S::kBlock ? steps : block + S::kBlock;
+      for (int r = 0; r < R; ++r) {
+        for (int v = 0; v < V; ++v) {
+          Float even = S::Set(0.0f), odd = S::Set(0.0f);
+          for (int64_t step = block; step < end; ++step) {
+            const float* const from = w + step * w_stride + v * kLanes;
+            const Float b = kEdge ? S::LoadMasked(from, masks[v]) : S::Load(from);
+            const Float a = S::Set(kByFeature ? x[step * x_stride + r] : x[r * x_stride + step]);
+            even = S::MultiplyAddEven(a, b, even);
+            odd = S::MultiplyAddOdd(a, b, odd);
+          }
+          sum[r][v] += even + odd;
+        }
+      }
+    }
+  }
+
   template <Activation kActivation, int V>
   [[gnu::always_inline]] static void Activate(Float (&sum)[V]) {
 #pragma GCC unroll 16
@@ -137,7 +173,15 @@ struct Tiles {
   static void RunForward(const Forward& t) {
     Float sum[R][V];
     const Mask unused[V] = {};
-    Accumulate<R, V, false, false>(t.steps, t.x, t.x_stride, t.w, t.w_stride, unused, sum);
+    if constexpr (V * kLanes == kPanel && R <= kStreamedRows) {
+      if (t.streamed) {
+        Accumulate<R, V, false, false, 16>(t.steps, t.x, t.x_stride, t.w, t.w_stride, unused, sum);
+      } else {
+        Accumulate<R, V, false, false>(t.steps, t.x, t.x_stride, t.w, t.w_stride, unused, sum);
+      }
+    } else {
+      Accumulate<R, V, false, false>(t.steps, t.x, t.x_stride, t.w, t.w_stride, unused, sum);
+    }
     if (t.sums != nullptr) {
 #pragma GCC unroll 16
       for (int r = 0; r < R; ++r) {
@@ -255,14 +299,14 @@ struct Tiles {
     });
   }
 
-  static int64_t DenseTiles(const DenseWork& work, bool parallel) {
-    return ForStrips(work.rows, work.out, parallel, 0, 0, [](const Strip&, int64_t, int64_t) {});
+  static int64_t DenseTiles(const DenseWork& work, TileUse use) {
+    return ForStrips(work.rows, work.out, use, 0, 0, [](const Strip&, int64_t, int64_t) {});
   }
 
-  static void Dense(const DenseWork& work, bool parallel, int64_t begin, int64_t end) {
+  static void Dense(const DenseWork& work, TileUse use, int64_t begin, int64_t end) {
     alignas(64) float sums[kMostSums];
     const int64_t y_stride = work.y_stride == 0 ? work.out : work.y_stride;
-    ForStrips(work.rows, work.out, parallel, begin, end,
+    ForStrips(work.rows, work.out, use, begin, end,
               [&](const Strip& strip, int64_t first, int64_t last) {
                 const bool single = work.h == nullptr && strip.rows_each + strip.larger == 1;
                 const bool direct = (single || work.activation == Activation::kNone) &&
@@ -276,6 +320,7 @@ struct Tiles {
                 t.addend_stride = work.addend_stride;
                 t.y_stride = y_stride;
                 t.sums = direct ? nullptr : sums;
+                t.streamed = use == TileUse::kStreamed;
                 for (int64_t tile = first; tile < last; ++tile) {
                   const int64_t row = strip.RowOf(tile);
                   const int64_t rows = strip.rows_each + (tile < strip.larger ? 1 : 0);
@@ -294,13 +339,14 @@ struct Tiles {
   }
 
   static int64_t WeightGradientTiles(const WeightGradientWork& work) {
-    return ForStrips(work.in, work.out, false, 0, 0, [](const Strip&, int64_t, int64_t) {});
+    return ForStrips(work.in, work.out, TileUse::kAlone, 0, 0,
+                     [](const Strip&, int64_t, int64_t) {});
   }
 
   static void WeightGradient(const WeightGradientWork& work, int64_t begin, int64_t end) {
     for (int64_t row = 0; row < work.rows || row == 0; row += kBlockRows) {
       const int64_t left = work.rows - row;
-      ForStrips(work.in, work.out, false, begin, end,
+      ForStrips(work.in, work.out, TileUse::kAlone, begin, end,
                 [&](const Strip& strip, int64_t first, int64_t last) {
                   Backward t;
                   t.steps = left < kBlockRows ? left : kBlockRows;

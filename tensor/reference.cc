@@ -42,13 +42,6 @@ float ActivateGradient(Activation activation, float h, float d) {
   return d;
 }
 
-// Where element (k, n) of a matrix [in, out] lies in panels (tensor.h, Layout).
-int64_t PanelIndex(int64_t in, int64_t out, int64_t k, int64_t n) {
-  const int64_t begin = n / 64 * 64;
-  const int64_t width = std::min<int64_t>(64, (out + 15) / 16 * 16 - begin);
-  return in * begin + k * width + (n - begin);
-}
-
 }  // namespace
 
 void Dense(int64_t rows, int64_t in, int64_t out, const float* x, const float* w, const float* bias,
@@ -57,7 +50,7 @@ void Dense(int64_t rows, int64_t in, int64_t out, const float* x, const float* w
     for (int64_t n = 0; n < out; ++n) {
       float sum = 0;
       for (int64_t k = 0; k < in; ++k) {
-        sum = std::fma(x[b * in + k], w[PanelIndex(in, out, k, n)], sum);
+        sum = std::fma(x[b * in + k], w[kernels::PanelIndex(in, out, k, n)], sum);
       }
       if (bias) sum += bias[n];
       y[b * out + n] = Activate(activation, sum);
@@ -71,7 +64,7 @@ void DenseInputGradient(int64_t rows, int64_t in, int64_t out, const float* d_z,
     for (int64_t k = 0; k < in; ++k) {
       float sum = 0;
       for (int64_t n = 0; n < out; ++n) {
-        sum = std::fma(d_z[b * out + n], wt[PanelIndex(out, in, n, k)], sum);
+        sum = std::fma(d_z[b * out + n], wt[kernels::PanelIndex(out, in, n, k)], sum);
       }
       float& d = d_x[b * in + k];
       d = accumulate ? d + sum : h ? ActivateGradient(activation, h[b * in + k], sum) : sum;
@@ -84,7 +77,7 @@ void DenseWeightGradient(int64_t rows, int64_t in, int64_t out, const float* x, 
   const int64_t padded = (out + 15) / 16 * 16;
   for (int64_t k = 0; k < in; ++k) {
     for (int64_t n = 0; n < padded; ++n) {
-      float& d = d_w[PanelIndex(in, out, k, n)];
+      float& d = d_w[kernels::PanelIndex(in, out, k, n)];
       if (!accumulate || n >= out) d = 0;
       if (n >= out) continue;
       for (int64_t begin = 0; begin < rows; begin += kBlockRows) {
@@ -110,14 +103,15 @@ void PackPanels(int64_t in, int64_t out, const float* row_major, float* panels) 
   const int64_t padded = (out + 15) / 16 * 16;
   for (int64_t k = 0; k < in; ++k) {
     for (int64_t n = 0; n < padded; ++n) {
-      panels[PanelIndex(in, out, k, n)] = n < out ? row_major[k * out + n] : 0;
+      panels[kernels::PanelIndex(in, out, k, n)] = n < out ? row_major[k * out + n] : 0;
     }
   }
 }
 
 void UnpackPanels(int64_t in, int64_t out, const float* panels, float* row_major) {
   for (int64_t k = 0; k < in; ++k) {
-    for (int64_t n = 0; n < out; ++n) row_major[k * out + n] = panels[PanelIndex(in, out, k, n)];
+    for (int64_t n = 0; n < out; ++n)
+      row_major[k * out + n] = panels[kernels::PanelIndex(in, out, k, n)];
   }
 }
 

@@ -19,11 +19,10 @@ namespace {
 
 // Sizes in units of 64 bytes: 1 to 4, then four steps per doubling, so a block is at most a quarter
 // too large.
-constexpr int kClasses = 136;             // up to 2^40 bytes
-constexpr int kLocalClasses = 44;         // up to 256 KiB: these have lists per thread
-constexpr int64_t kLocalBytes = 4 << 20;  // that one thread keeps before it shares
-constexpr int64_t kSharedBytes =
-    8 << 20;  // that the shared lists may keep beyond 1.5 times the peak in use
+constexpr int kClasses = 136;               // up to 2^40 bytes
+constexpr int kLocalClasses = 44;           // up to 256 KiB: these have lists per thread
+constexpr int64_t kLocalBytes = 4 << 20;    // that one thread keeps before it shares
+constexpr int64_t kSharedBytes = 32 << 20;  // that may be held beyond 9/8 of the peak in use
 constexpr int64_t kHugePage = 2 << 20;
 constexpr int32_t kBatch = 16;  // blocks moved from the shared to a local list at once
 
@@ -146,8 +145,8 @@ Storage* FromSystem(int size_class) {
 // With the mutex held. When the lists are full, sizes that nobody asked for lately make room.
 void PushShared(Storage* storage) {
   const int64_t bytes = BlockBytes(storage->size_class);
-  while (shared.cached > 0 &&
-         shared.cached + bytes > shared.peak + shared.peak / 2 + kSharedBytes) {
+  const int64_t room = shared.peak + shared.peak / 8 + kSharedBytes - shared.InUse();
+  while (shared.cached > 0 && shared.cached + bytes > room) {
     FreeList* oldest = nullptr;
     for (FreeList& list : shared.lists) {
       if (list.head != nullptr && (oldest == nullptr || list.last_used < oldest->last_used))

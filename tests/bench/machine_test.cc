@@ -9,7 +9,8 @@ TEST(Machine, FiguresAreThoseOfAComputer) {
   const MachineFigures figures = MeasureMachine(2);
   EXPECT_EQ(figures.threads, 2);
   // A core from 2010 to 2040: 0.05 for fmaf in software.
-  for (const double gflops : {figures.gflops_1, figures.gflops_n}) {
+  for (const double gflops :
+       {figures.gflops_1, figures.gflops_n, figures.bf16_gflops_1, figures.bf16_gflops_n}) {
     EXPECT_GT(gflops, 0.05);
     EXPECT_LT(gflops, 1e5);
   }

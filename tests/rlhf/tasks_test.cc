@@ -1,6 +1,7 @@
 // Checkable tasks: the prompts that their page lists, and its verdicts.
 #include "rlhf/tasks.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/check.h"
@@ -19,14 +20,19 @@ TEST(Task, PromptsAreThoseOfTheirSeeds) {
   EXPECT_EQ(max4.held_out()[0].query, "15 89 40 75");
   EXPECT_EQ(max4.held_out()[0].expected, "89");
   EXPECT_EQ(max4.held_out()[199].query, "96 98 56 78");
-  const auto first = sort3.Training(1, 0, 3);
-  EXPECT_EQ(first[0].query, "91 81 32");
-  EXPECT_EQ(first[1].query, "85 89 53");
-  EXPECT_EQ(first[2].query, "39 47 80");
-  EXPECT_EQ(sort3.Training(2, 0, 1)[0].query, "70 14 41");
-  EXPECT_EQ(sort3.Training(3, 0, 1)[0].query, "88 89 50");
-  EXPECT_EQ(max4.Training(1, 0, 1)[0].query, "91 81 32 85");
-  EXPECT_EQ(sort3.Training(1, 2, 1)[0].query, first[2].query);
+  const auto queries = [](const Task& task, uint64_t seed) {
+    SplitMix64 stream = Task::Stream(seed);
+    std::vector<std::string> all;
+    for (const int64_t count : {2, 1}) {
+      for (const TaskPrompt& prompt : task.Training(stream, count)) all.push_back(prompt.query);
+    }
+    return all;
+  };
+  using testing::ElementsAre;
+  EXPECT_THAT(queries(sort3, 1), ElementsAre("91 81 32", "85 89 53", "39 47 80"));
+  EXPECT_EQ(queries(sort3, 2)[0], "70 14 41");
+  EXPECT_EQ(queries(sort3, 3)[0], "88 89 50");
+  EXPECT_EQ(queries(max4, 1)[0], "91 81 32 85");
   EXPECT_EQ(Task("min3").held_out()[0].expected, "15");
   EXPECT_THROW(Task("max5"), Error);
 }

@@ -1,5 +1,5 @@
-// Products in bf16 against their definition, one element at a time: pairs ascending, the odd
-// element first, denormals flushed by hand.
+// Products in bf16 against their definition, one element at a time in the machine's order,
+// denormals flushed by hand.
 #include "tensor/kernels_bf16.h"
 
 #include <cmath>
@@ -18,6 +18,28 @@ float Flush(float x) {
 }
 float Fused(BFloat16 a, BFloat16 b, float sum) {
   return Flush(std::fma(Flush(ToFloat(a)), Flush(ToFloat(b)), sum));
+}
+
+// The sum over k of a(k) b(k), of an even number of elements.
+template <class A, class B>
+float SumOfProducts(int64_t count, A&& a, B&& b) {
+  float sum = 0;
+  if (kernels::Bf16SumOrder() == kernels::SumOrder::kPairs) {
+    for (int64_t k = 0; k < count; k += 2) {
+      sum = Fused(a(k + 1), b(k + 1), sum);
+      sum = Fused(a(k), b(k), sum);
+    }
+    return sum;
+  }
+  for (int64_t block = 0; block < count; block += 32) {
+    float even = 0, odd = 0;
+    for (int64_t k = block; k < std::min(count, block + 32); k += 2) {
+      even = Fused(a(k), b(k), even);
+      odd = Fused(a(k + 1), b(k + 1), odd);
+    }
+    sum = Flush(sum + Flush(even + odd));
+  }
+  return sum;
 }
 
 std::vector<BFloat16> Rounded(const std::vector<float>& x) {
@@ -45,12 +67,10 @@ TEST_P(Bf16Products, ForwardIsTheSumOfItsDefinition) {
   kernels::PackPanels(in, out, w.data(), panels.data());
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t n = 0; n < out; ++n) {
-      float sum = 0;
-      for (int64_t k = 0; k < in; k += 2) {
-        sum = Fused(x[r * in + k + 1], ToBFloat16(w[(k + 1) * out + n]), sum);
-        sum = Fused(x[r * in + k], ToBFloat16(w[k * out + n]), sum);
-      }
-      want[r * out + n] = sum + bias[n];
+      want[r * out + n] = SumOfProducts(
+                              in, [&](int64_t k) { return x[r * in + k]; },
+                              [&](int64_t k) { return ToBFloat16(w[k * out + n]); }) +
+                          bias[n];
     }
   }
   ForEveryContext([&](const Context& context) {
@@ -71,12 +91,9 @@ TEST_P(Bf16Products, TransposedPanelsGiveTheInputGradient) {
   kernels::PackPanels(in, out, w.data(), panels.data());
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t k = 0; k < in; ++k) {
-      float sum = 0;
-      for (int64_t n = 0; n < out; n += 2) {
-        sum = Fused(d_z[r * out + n + 1], ToBFloat16(w[k * out + n + 1]), sum);
-        sum = Fused(d_z[r * out + n], ToBFloat16(w[k * out + n]), sum);
-      }
-      want[r * in + k] = sum;
+      want[r * in + k] = SumOfProducts(
+          out, [&](int64_t n) { return d_z[r * out + n]; },
+          [&](int64_t n) { return ToBFloat16(w[k * out + n]); });
     }
   }
   ForEveryContext([&](const Context& context) {
@@ -97,11 +114,13 @@ TEST_P(Bf16Products, WeightGradientSumsBlocksOf256Rows) {
     for (int64_t n = 0; n < out; ++n) {
       float total = 0;
       for (int64_t block = 0; block < rows; block += 256) {
-        float sum = 0;
-        for (int64_t r = block; r < std::min(rows, block + 256); r += 2) {
-          if (r + 1 < rows) sum = Fused(x[(r + 1) * in + k], d_z[(r + 1) * out + n], sum);
-          sum = Fused(x[r * in + k], d_z[r * out + n], sum);
-        }
+        const int64_t count = (std::min<int64_t>(rows - block, 256) + 1) / 2 * 2;
+        const auto of = [&](const std::vector<BFloat16>& m, int64_t width, int64_t c) {
+          return [&m, width, c, block, rows = rows](int64_t r) {
+            return block + r < rows ? m[(block + r) * width + c] : BFloat16{};
+          };
+        };
+        const float sum = SumOfProducts(count, of(x, in, k), of(d_z, out, n));
         total = block == 0 ? sum : total + sum;
       }
       want[k * out + n] = total;
