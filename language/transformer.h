@@ -153,6 +153,8 @@ class Transformer {
   void ForNorms(F&& function);
   template <class F>
   void ForProjections(F&& function);
+  // The adapter of a matrix of a snapshot, made where there is none yet; lora: rank and scale.
+  Projection::Adapter& AdapterOf(const std::string& matrix, const Tensor& lora);
   void CheckBatch(const TokenBatch& batch) const;
   void GrowRotations(int64_t positions) const;
 

@@ -153,6 +153,16 @@ TensorMap Transformer::Snapshot() {
   });
   copy("embedding", embedding_);
   copy("positions", positions_);
+  for (const AdapterSlot& slot : adapters_) {
+    Projection::Adapter& adapter = *slot.adapter;
+    const auto rank = static_cast<float>(adapter.a.out());
+    snapshot.Set(slot.name + ".lora", Tensor::From<float>({2}, {rank, adapter.scale}));
+    for (Projection* part : {&adapter.a, &adapter.b}) {
+      const Tensor& weight = part->inference_weight();
+      snapshot.Set(slot.name + (part == &adapter.a ? ".lora_A.weight" : ".lora_B.weight"),
+                   weight.dtype() == DType::kBFloat16 ? weight : weight.Clone());
+    }
+  }
   return snapshot;
 }
 
@@ -167,6 +177,26 @@ void Transformer::Adopt(const TensorMap& snapshot) {
   });
   if (embedding_.defined()) embedding_ = snapshot.At("embedding");
   if (positions_.defined()) positions_ = snapshot.At("positions");
+  for (const auto& [name, lora] : snapshot) {
+    if (!name.text().ends_with(".lora")) continue;
+    const std::string matrix(name.text().substr(0, name.text().size() - 5));
+    Projection::Adapter& adapter = AdapterOf(matrix, lora);
+    adapter.a.inference_weight() = snapshot.At(matrix + ".lora_A.weight");
+    adapter.b.inference_weight() = snapshot.At(matrix + ".lora_B.weight");
+  }
+}
+
+Projection::Adapter& Transformer::AdapterOf(const std::string& matrix, const Tensor& lora) {
+  for (const AdapterSlot& slot : adapters_) {
+    if (slot.name == matrix) return *slot.adapter;
+  }
+  const std::vector<WeightSlot> weights = Weights();
+  const auto slot = std::ranges::find(weights, matrix + ".weight", &WeightSlot::name);
+  WEFT_CHECK(slot != weights.end() && slot->projection != nullptr) << "adapter of " << matrix;
+  Projection::Adapter& adapter = slot->projection->AddAdapter(
+      slot->first, slot->rows, static_cast<int64_t>(lora.data<float>()[0]), lora.data<float>()[1]);
+  adapters_.push_back({matrix, &adapter});
+  return adapter;
 }
 
 void Transformer::Refresh(const Context& context) {

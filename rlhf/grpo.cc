@@ -247,10 +247,8 @@ std::vector<LanguageMethod::Figure> Grpo::Finish(const TensorMap& policy,
         LoadChatModel(context, model, {.precision = precision_in_use(), .keep_quantised = false});
     const TaskAccuracy before =
         EvaluateTask(context, start, *start.model, task, seed, held_out_samples);
-    Transformer trained(start.file->config(), precision_in_use());
-    LoadState(trained.Parameters(), policy);
-    trained.Refresh(context);
-    const TaskAccuracy after = EvaluateTask(context, start, trained, task, seed, held_out_samples);
+    const auto trained = Trained(context, policy, precision_in_use());
+    const TaskAccuracy after = EvaluateTask(context, start, *trained, task, seed, held_out_samples);
     figures = {{"held_out_before", before.mean},
                {"held_out_before_error", before.error},
                {"held_out", after.mean},

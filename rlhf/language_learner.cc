@@ -1,13 +1,24 @@
 #include "rlhf/language_learner.h"
 
 #include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <numbers>
 
 #include "base/file.h"
-#include "language/language_model.h"
+#include "base/log.h"
+#include "language/lora_files.h"
 #include "language/model_name.h"
 #include "language/model_writer.h"
 
 namespace weft {
+
+void LoraConfig::Fields(FieldVisitor& v) {
+  v.Field("rank", rank, "columns of each adapter; 0: none, all weights are trained",
+          Range::Between(0, 4096));
+  v.Field("alpha", alpha, "adapters count alpha / rank times", Range::Positive());
+  v.Field("targets", targets, "matrices that get one, by the ends of their names");
+}
 
 void LanguageTraining::Fields(FieldVisitor& v) {
   LanguageMethod::Fields(v);
@@ -15,12 +26,20 @@ void LanguageTraining::Fields(FieldVisitor& v) {
   v.Choice("precision", precision, {"bf16", "f32"},
            "of products; master weights and sums are f32 in both");
   v.Field("learning_rate", learning_rate, "step size of the optimiser", Range::Positive());
+  v.Choice("schedule", schedule, {"constant", "linear", "cosine"},
+           "of the learning rate from the end of the warm-up to the end of the run");
+  v.Field("final_learning_rate", final_learning_rate, "where linear and cosine end",
+          Range::AtLeast(0));
   v.Field("warmup_steps", warmup_steps, "steps in which it rises to that", Range::AtLeast(0));
   v.Field("max_gradient_norm", max_gradient_norm,
           "global norm above which gradients are scaled; 0: none", Range::AtLeast(0));
   v.Field("micro_batch_tokens", micro_batch_tokens,
           "tokens that go through the model together; a step's loss does not depend on it",
           Range::AtLeast(1));
+  v.Field("recompute", recompute,
+          "keep each layer's input alone for the way back (gradient checkpointing)");
+  v.Choice("gguf", gguf, {"none", "q8_0", "bf16", "f16"}, "also leave a .gguf of this type");
+  v.Section("lora", lora, "adapters instead of changed weights");
   v.Section("optimizer", optimizer, "the optimiser");
 }
 
@@ -31,24 +50,125 @@ LearnerOptions LanguageTraining::LearnerSettings() const {
           .checkpoint_min_seconds = checkpoint.min_seconds};
 }
 
-void LanguageTraining::WriteModel(const TensorMap& policy, const std::string& folder) const {
-  const auto file = ModelFile::Open(ResolveModel(model));
-  Transformer trained(file->config(), Precision::kFloat32);
-  LoadState(trained.Parameters(), policy);
-  std::vector<StoredWeight> weights;
-  std::vector<Transformer::WeightSlot> slots = trained.Weights();
-  for (const Transformer::WeightSlot& slot : slots) {
-    const StoredWeight& stored = file->Find(slot.name);
-    weights.emplace_back(
-        WeightSpec{slot.name, stored.shape()}, [&slot](int64_t begin, int64_t end, float* out) {
-          slot.get(begin, {out, static_cast<size_t>((end - begin) * slot.columns)});
-        });
+double LanguageTraining::LearningRate(int64_t step) const {
+  if (step <= warmup_steps) {
+    return learning_rate * static_cast<double>(step) / static_cast<double>(warmup_steps);
   }
-  RemoveTree(folder + "/model");  // of an earlier end of the run
-  WriteModelFolder(folder + "/model", file->description(), weights, WeightType::kBF16,
-                   file->gguf() == nullptr
-                       ? CopyTokenizerFiles(file->path())
-                       : MakeTokenizerFiles(*file->gguf(), file->config().context));
+  if (schedule == "constant") return learning_rate;
+  const auto span = static_cast<double>(std::max<int64_t>(1, total_steps - warmup_steps));
+  const double done = std::min(1.0, static_cast<double>(step - warmup_steps) / span);
+  const double left = schedule == "linear" ? 1 - done : (1 + std::cos(std::numbers::pi * done)) / 2;
+  return final_learning_rate + left * (learning_rate - final_learning_rate);
+}
+
+std::unique_ptr<Transformer> LanguageTraining::LoadStart(const Context& context,
+                                                         const LoadOptions& options) const {
+  return LoadTransformer(context, *ModelFile::Open(ResolveModel(model)), options);
+}
+
+ModelDescription LanguageTraining::Description() const {
+  return ModelFile::Open(ResolveModel(model))->description();
+}
+
+TextFiles LanguageTraining::TokenizerFiles() const {
+  const auto file = ModelFile::Open(ResolveModel(model));
+  return file->gguf() == nullptr ? CopyTokenizerFiles(file->path())
+                                 : MakeTokenizerFiles(*file->gguf(), file->config().context);
+}
+
+void LanguageTraining::AddAdapters(Transformer& trained) const {
+  if (lora.rank == 0) return;
+  Rng rng(seed, Purpose::kInitialise, 1);
+  try {
+    trained.AddAdapters(lora.rank, lora.scale(), lora.targets, rng);
+  } catch (const Error& error) {
+    throw Error(ErrorCode::kConfig, "lora.targets: " + error.message());
+  }
+}
+
+std::unique_ptr<Transformer> LanguageTraining::Trained(const Context& context,
+                                                       const TensorMap& policy,
+                                                       Precision precision_of_use) const {
+  auto trained = LoadStart(context, {.precision = precision_of_use, .keep_master = true});
+  AddAdapters(*trained);
+  LoadState(trained->Parameters(), policy);
+  if (lora.rank > 0) {
+    trained->MergeAdapters(context);
+  } else {
+    trained->Refresh(context);
+  }
+  return trained;
+}
+
+namespace {
+
+LoraAdapter AdapterOf(Transformer& model, const LoraConfig& lora, const std::string& base) {
+  LoraAdapter adapter{.rank = lora.rank, .alpha = lora.alpha, .base_model = base, .matrices = {}};
+  for (const Transformer::AdapterSlot& slot : model.Adapters()) {
+    const Projection &a = slot.adapter->a, &b = slot.adapter->b;
+    LoraMatrix& matrix = adapter.matrices.emplace_back();
+    matrix.weight = slot.name + ".weight";
+    matrix.in = a.in();
+    matrix.out = b.out();
+    matrix.a.resize(static_cast<size_t>(a.in() * a.out()));
+    matrix.b.resize(static_cast<size_t>(b.in() * b.out()));
+    a.GetRows(0, matrix.a);
+    b.GetRows(0, matrix.b);
+  }
+  return adapter;
+}
+
+void WriteGguf(const std::string& folder, const std::string& path, const std::string& type) {
+  const auto file = ModelFile::Open(folder);
+  GgufWriteOptions options;
+  options.type = FindWeightType(type)->type;
+  options.name = "model";
+  try {
+    if (HasTokenizer(folder)) {
+      options.tokenizer = MakeGgufTokenizer(folder, file->config().vocabulary);
+      options.tokenizer_json = ReadFile(folder + "/tokenizer.json");
+    }
+    RemoveTree(path);
+    WriteModelGguf(path, file->description(), file->weights(), options);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kInvalidArgument) throw;
+    LogWarn("no " + path + ": " + error.message());
+  }
+}
+
+}  // namespace
+
+void LanguageTraining::WriteModel(const TensorMap& policy, const std::string& folder,
+                                  const std::string& name) const {
+  const std::string path = folder + "/" + name;
+  const ModelDescription description = Description();
+  if (lora.rank > 0) {
+    const auto adapted = LoadStart({}, {.precision = Precision::kFloat32, .keep_master = true});
+    AddAdapters(*adapted);
+    LoadState(adapted->Parameters(), policy);
+    RemoveTree(path + "_adapter");
+    try {
+      WriteLoraAdapter(path + "_adapter", AdapterOf(*adapted, lora, model), description.config);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kInvalidArgument) throw;
+      LogWarn("no " + path + "_adapter: " + error.message());
+    }
+  }
+  const auto trained = Trained({}, policy, Precision::kFloat32);
+  std::vector<Transformer::WeightSlot> slots = trained->Weights();
+  std::vector<StoredWeight> weights;
+  for (const WeightSpec& spec : ModelWeights(description.config)) {
+    const auto slot = std::ranges::find(slots, spec.name, &Transformer::WeightSlot::name);
+    weights.emplace_back(spec, [slot](int64_t begin, int64_t end, float* out) {
+      slot->get(begin, {out, static_cast<size_t>((end - begin) * slot->columns)});
+    });
+  }
+  const std::string fresh = path + ".tmp";
+  RemoveTree(fresh);
+  WriteModelFolder(fresh, description, weights, WeightType::kBF16, TokenizerFiles());
+  RemoveTree(path);  // of an earlier end of the run
+  std::filesystem::rename(fresh, path);
+  if (gguf != "none") WriteGguf(path, path + ".gguf", gguf);
 }
 
 void LanguageBatch::AddAnswers(std::span<const int32_t> prompt,
@@ -76,12 +196,30 @@ void LanguageBatch::AddAnswers(std::span<const int32_t> prompt,
   }
 }
 
+void LanguageBatch::AddSequence(std::span<const int32_t> sequence,
+                                std::span<const uint8_t> learnt) {
+  const int64_t count = std::ssize(sequence) - (learnt.empty() ? 0 : 1);
+  spans.push_back({.first_row = tokens(), .rows = count, .past = 0});
+  for (int64_t t = 0; t < count; ++t) {
+    const bool wanted = !learnt.empty() && learnt[t + 1] != 0;
+    ids.push_back(sequence[t]);
+    positions.push_back(static_cast<int32_t>(t));
+    targets.push_back(wanted ? sequence[t + 1] : -1);
+  }
+}
+
 LanguageLearner::LanguageLearner(const LanguageTraining& config, const Replica& replica)
-    : Learner(config.LearnerSettings()), config_(config), context_(replica.context) {
-  const auto file = ModelFile::Open(ResolveModel(config.model));
-  model_ = LoadTransformer(context_, *file,
-                           {.precision = config.precision_in_use(), .keep_master = true});
-  model_->EnableGradient();
+    : Learner(config.LearnerSettings()),
+      config_(config),
+      context_(replica.context),
+      model_(config.LoadStart(
+          context_,
+          {.precision = config.precision_in_use(), .keep_quantised = false, .keep_master = true})) {
+  if (config.lora.rank > 0) {
+    config.AddAdapters(*model_);
+  } else {
+    model_->EnableGradient();
+  }
   model_->Refresh(context_);
   parameters_ = model_->Parameters();
   gradients_ = model_->Gradients();
@@ -90,6 +228,7 @@ LanguageLearner::LanguageLearner(const LanguageTraining& config, const Replica& 
 
 std::vector<float> LanguageLearner::LogProbabilities(const LanguageBatch& batch,
                                                      TransformerTrace* trace, Tensor* rows) {
+  if (trace != nullptr) trace->recompute = config_.recompute;
   *rows = model_->Forward(context_, batch.view(), trace);
   const TokenScores scores = ScoreTokens(context_, *model_, *rows, batch.targets, {});
   std::vector<float> log_p;
@@ -119,9 +258,7 @@ void LanguageLearner::AddGradient(const LanguageBatch& batch, TransformerTrace& 
 }
 
 double LanguageLearner::learning_rate() const {
-  const auto step = static_cast<double>(env_steps() + 1);
-  if (config_.warmup_steps == 0) return config_.learning_rate;
-  return config_.learning_rate * std::min(1.0, step / static_cast<double>(config_.warmup_steps));
+  return config_.LearningRate(env_steps() + 1);
 }
 
 double LanguageLearner::Minimise(weft::Ports& ports) {

@@ -10,12 +10,25 @@
 
 #include "base/config.h"
 #include "language/language_head.h"
+#include "language/language_model.h"
 #include "language/model_files.h"
+#include "language/tokenizer_files.h"
 #include "learners/learner.h"
 #include "learners/method.h"
 #include "nn/optimizer.h"
 
 namespace weft {
+
+// Adapters beside the matrices instead of changed matrices (Hu et al. 2021).
+struct LoraConfig : Config {
+  int64_t rank = 0;  // 0: all weights are trained
+  double alpha = 16;
+  std::vector<std::string> targets = {"q_proj",    "k_proj",  "v_proj",   "o_proj",
+                                      "gate_proj", "up_proj", "down_proj"};
+
+  void Fields(FieldVisitor& v) override;
+  float scale() const { return static_cast<float>(alpha / static_cast<double>(rank)); }
+};
 
 // Keys that all methods on language models have.
 class LanguageTraining : public LanguageMethod {
@@ -23,9 +36,14 @@ class LanguageTraining : public LanguageMethod {
   std::string model;
   std::string precision = "bf16";
   double learning_rate = 2e-5;
+  double final_learning_rate = 0;
+  std::string schedule = "constant";
   int64_t warmup_steps = 5;
   double max_gradient_norm = 1;
   int64_t micro_batch_tokens = 2048;
+  bool recompute = false;
+  std::string gguf = "q8_0";
+  LoraConfig lora;
   OptimizerConfig optimizer;
 
   LanguageTraining() {
@@ -39,8 +57,29 @@ class LanguageTraining : public LanguageMethod {
     return precision == "f32" ? Precision::kFloat32 : Precision::kBFloat16;
   }
   LearnerOptions LearnerSettings() const;
-  // Writes the trained model as a Hugging Face folder, FOLDER/model, with the tokenizer's files.
-  void WriteModel(const TensorMap& policy, const std::string& folder) const;
+  // Of the optimiser's step `step` of total_steps, counted from 1: a straight rise over
+  // warmup_steps, then as the schedule says.
+  double LearningRate(int64_t step) const;
+
+  // The model of a learner's policy, adapters merged in.
+  std::unique_ptr<Transformer> Trained(const Context& context, const TensorMap& policy,
+                                       Precision precision) const;
+  // Writes it as a Hugging Face folder, FOLDER/NAME, with the tokenizer's files and, where the
+  // config asks for one, FOLDER/NAME.gguf; with adapters also FOLDER/NAME_adapter in PEFT's format.
+  void WriteModel(const TensorMap& policy, const std::string& folder,
+                  const std::string& name = "model") const;
+
+ protected:
+  // What the weights are put into, with f32 masters; without adapters.
+  virtual std::unique_ptr<Transformer> LoadStart(const Context& context,
+                                                 const LoadOptions& options) const;
+  // What the files of the trained model say beside its weights.
+  virtual ModelDescription Description() const;
+  virtual TextFiles TokenizerFiles() const;
+
+ private:
+  friend class LanguageLearner;
+  void AddAdapters(Transformer& model) const;
 };
 
 // Several sequences in a row, some sharing their prompt's rows, with what is wanted of each row.
@@ -54,6 +93,9 @@ struct LanguageBatch {
   // token is foreseen. Answers need a token each.
   void AddAnswers(std::span<const int32_t> prompt,
                   std::span<const std::span<const int32_t>> answers);
+  // A sequence. learnt [ids]: 1 for each token that is to be foreseen by the one before it, so that
+  // the last token needs no row and has none; empty: a row for every token, nothing is wanted.
+  void AddSequence(std::span<const int32_t> sequence, std::span<const uint8_t> learnt);
 };
 
 class LanguageLearner : public Learner {
