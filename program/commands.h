@@ -178,6 +178,15 @@ struct PerplexityOptions {
 };
 int Perplexity(const PerplexityOptions& options);
 
+// What a model sees of a file of data.
+struct InspectDataOptions {
+  std::string file, model;
+  std::string learn = "answers";  // or all
+  int64_t rows = 3;               // shown
+  bool json = false;
+};
+int InspectData(const InspectDataOptions& options);
+
 // Models against the recordings of a folder of the form of reference/language, or one model.
 struct VerifyLanguageOptions {
   std::string model, expected, reference;

@@ -57,6 +57,7 @@ struct CommandLine {
   PerplexityOptions perplexity;
   VerifyLanguageOptions verify_language;
   TokenizeOptions tokenize;
+  InspectDataOptions inspect_data;
   VerifyTextOptions verify_text;
   ReproOptions repro;
   PlotOptions plot;
@@ -329,6 +330,24 @@ struct CommandLine {
     command->callback([this] {
       tokenize.json = json;
       status = weft::Tokenize(tokenize);
+    });
+
+    command = Command("data", "look at a file of data as a model will see it");
+    command->require_subcommand(1);
+    command = command->add_subcommand(
+        "inspect", "show rows with what is learnt marked, and count rows, tokens and faults");
+    command->add_flag("--json", json, "the last line is one JSON object");
+    command->add_option("file", inspect_data.file, "JSONL file")->required();
+    command->add_option("--model", inspect_data.model, "name, folder or .gguf file")->required();
+    command->add_option("--rows", inspect_data.rows, "to show; default: 3")
+        ->check(CLI::NonNegativeNumber);
+    command
+        ->add_option("--learn", inspect_data.learn,
+                     "what is learnt of chats: answers (default) or all")
+        ->check(CLI::IsMember({"answers", "all"}));
+    command->callback([this] {
+      inspect_data.json = json;
+      status = weft::InspectData(inspect_data);
     });
   }
 
