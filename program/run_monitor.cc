@@ -63,7 +63,7 @@ void RunMonitor::Write() {
   std::vector<Metric> shown;
   for (const auto& [name, value] : latest_) {
     metrics.push_back({name, value});
-    if (name.ends_with("_loss") || name == "entropy" || name == "approx_kl")
+    if (name.ends_with("loss") || name == "entropy" || name == "approx_kl")
       shown.push_back({name, value});
   }
   metrics.push_back({"steps_per_second", steps_per_second()});

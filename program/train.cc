@@ -264,7 +264,7 @@ std::unique_ptr<LanguageMethod> LoadLanguageMethod(const ConfigSource& source) {
   return method;
 }
 
-int TrainLanguage(const LanguageMethod& method, bool json) {
+int TrainLanguage(LanguageMethod& method, bool json) {
   {
     FragmentGraph graph;
     method.Build(graph);
@@ -275,11 +275,13 @@ int TrainLanguage(const LanguageMethod& method, bool json) {
       fmt::format("{}-{}-{}", method.algorithm,
                   std::filesystem::path(method.Subject()).filename().string(), method.seed),
       ToYaml(method));
+  method.run_folder = directory.path();
   CatchSignals();
   return FinishLanguage(method, directory, RunGraph(method, directory, nullptr), json);
 }
 
-int ResumeLanguage(const LanguageMethod& method, const RunDirectory& directory, bool json) {
+int ResumeLanguage(LanguageMethod& method, const RunDirectory& directory, bool json) {
+  method.run_folder = directory.path();
   std::vector<std::string> warnings;
   const auto checkpoint = directory.Newest(warnings);
   for (const auto& warning : warnings) LogWarn(warning);

@@ -113,7 +113,8 @@ TEST_F(RowEncoding, ATemplateThatHidesWhoSpeaksIsRefused) {
 TEST_F(RowEncoding, AnAnswerStandsBehindThePromptItWouldBeAskedWith) {
   const RowEncoder encoder = Make();
   const DataRow pair = ParseRow(
-      R"({"prompt":[{"role":"user","content":"q"}],"chosen":[{"role":"assistant","content":"yes"}],)"
+      R"({"prompt":[{"role":"user","content":"q"}],)"
+      R"("chosen":[{"role":"assistant","content":"yes"}],)"
       R"("rejected":[{"role":"assistant","content":"no"}]})",
       "f:1");
   const Example example = encoder.Encode(pair);
