@@ -7,42 +7,9 @@
 #include <vector>
 
 #include "base/check.h"
-#include "base/text.h"
 #include "environments/python/python_environment.h"
-#include "environments/wrappers.h"
 
 namespace weft {
-namespace {
-
-const std::vector<std::string>& WrapperNames() {
-  static const auto& names = *new std::vector<std::string>{
-      "action_repeat", "clip_action", "clip_reward", "frame_stack", "pixels", "scale_action"};
-  return names;
-}
-
-}  // namespace
-
-void WrapperConfig::Fields(FieldVisitor& visitor) {
-  if (name == "frame_stack") {
-    visitor.Field("count", count, "observations that are stacked, the oldest first",
-                  Range::Between(1, 1024));
-  } else if (name == "action_repeat") {
-    visitor.Field("count", count, "steps that one action is held for", Range::Between(1, 1024));
-  } else if (name == "clip_reward") {
-    visitor.Field("low", low, "lower bound of a reward");
-    visitor.Field("high", high, "upper bound of a reward");
-  } else if (name == "pixels") {
-    visitor.Field("width", width, "of the picture that is observed", Range::Between(1, 4096));
-    visitor.Field("height", height, "of the picture that is observed", Range::Between(1, 4096));
-    visitor.Field("camera", camera, "name or number of one of the model's; empty: the usual one");
-    visitor.Field("keep_state", keep_state, "observe what there was before, too");
-  }
-}
-
-void WrapperConfig::Check() const {
-  if (name == "clip_reward" && !(low < high)) throw ConfigProblem("high", "must be above low");
-}
-
 void NormaliserConfig::Fields(FieldVisitor& visitor) {
   visitor.Field("enabled", enabled, "normalise by running statistics, which the learner keeps");
   visitor.Field("clip", clip, "bound of the normalised value", Range::Positive());
@@ -93,24 +60,17 @@ void EnvironmentConfig::Fields(FieldVisitor& visitor) {
   visitor.Field("time_limit", time_limit,
                 "steps until an episode is truncated; -1: the registered limit, 0: none",
                 Range::AtLeast(-1));
-  visitor.Sections("wrappers",
-                   {.clear = [this] { wrappers.clear(); },
-                    .make = [this](const std::string& name) -> Config& {
-                      const auto& names = WrapperNames();
-                      if (std::find(names.begin(), names.end(), name) == names.end()) {
-                        throw Error(ErrorCode::kConfig, "there is no wrapper \"" + name +
-                                                            "\"; there are " + Join(names, ", "));
-                      }
-                      return wrappers.emplace_back(name);
-                    },
-                    .current =
-                        [this] {
-                          std::vector<std::pair<std::string, Config*>> sections;
-                          for (WrapperConfig& wrapper : wrappers)
-                            sections.emplace_back(wrapper.name, &wrapper);
-                          return sections;
-                        }},
-                   "what is wrapped around the environment, the nearest first");
+  visitor.Sections(
+      "wrappers",
+      {.clear = [this] { wrappers.clear(); },
+       .make = [this](const std::string& name) -> Config& { return wrappers.emplace_back(name); },
+       .current =
+           [this] {
+             std::vector<std::pair<std::string, Config*>> sections;
+             for (WrapperConfig& wrapper : wrappers) sections.emplace_back(wrapper.name, &wrapper);
+             return sections;
+           }},
+      "what is wrapped around the environment, the nearest first");
   visitor.Section("normalise_observation", normalise_observation,
                   "observations by running mean and deviation");
   visitor.Section("normalise_reward", normalise_reward,
@@ -125,6 +85,9 @@ void EnvironmentConfig::Check() const {
                           "action_repeat must come first: the batch itself holds the action");
     }
   }
+  const auto sticks = [](const WrapperConfig& wrapper) { return wrapper.name == "sticky_actions"; };
+  if (std::ranges::count_if(wrappers, sticks) > 1)
+    throw ConfigProblem("wrappers", "sticky_actions stands there twice: one says it all");
 }
 
 EnvironmentSpec EnvironmentConfig::Spec() const {
@@ -151,23 +114,8 @@ std::unique_ptr<BatchEnvironment> MakeBatchEnvironment(const EnvironmentConfig& 
     if (wrapper.name == "action_repeat") options.action_repeat = wrapper.count;
   }
   auto batch = FindEnvironment(config.id).make_batch(*config.arguments, options);
-  for (const WrapperConfig& wrapper : config.wrappers) {
-    if (wrapper.name == "clip_action") {
-      batch = ClipAction(std::move(batch));
-    } else if (wrapper.name == "clip_reward") {
-      batch = ClipReward(std::move(batch), wrapper.low, wrapper.high);
-    } else if (wrapper.name == "frame_stack") {
-      batch = FrameStack(std::move(batch), wrapper.count);
-    } else if (wrapper.name == "pixels") {
-      batch = ObservePixels(std::move(batch), {.width = wrapper.width,
-                                               .height = wrapper.height,
-                                               .camera = wrapper.camera,
-                                               .keep_state = wrapper.keep_state,
-                                               .pool = options.pool});
-    } else if (wrapper.name == "scale_action") {
-      batch = ScaleAction(std::move(batch));
-    }
-  }
+  for (const WrapperConfig& wrapper : config.wrappers)
+    batch = wrapper.Wrap(std::move(batch), options);
   return batch;
 }
 

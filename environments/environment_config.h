@@ -17,23 +17,9 @@
 
 #include "base/config.h"
 #include "environments/batch_environment.h"
+#include "environments/wrapper_config.h"
 
 namespace weft {
-
-// One entry of `wrappers`; the first is nearest to the environment. Which fields count depends on
-// the name.
-struct WrapperConfig : Config {
-  explicit WrapperConfig(std::string wrapper_name) : name(std::move(wrapper_name)) {}
-  void Fields(FieldVisitor& visitor) override;
-  void Check() const override;
-
-  std::string name;
-  int64_t count = 4;                // frame_stack: observations; action_repeat: steps
-  double low = -1, high = 1;        // clip_reward
-  int64_t width = 84, height = 84;  // pixels
-  std::string camera;
-  bool keep_state = false;
-};
 
 // Running mean and deviation of observations or of discounted returns. The statistics belong to the
 // learner, which publishes them with the parameters; trajectories and messages hold raw values.
@@ -71,7 +57,7 @@ struct EnvironmentConfig : Config {
   int64_t rows = 1;  // over all replicas together
   int64_t time_limit =
       -1;  // steps of the environment until truncation; -1: the registered one; 0: none
-  std::deque<WrapperConfig> wrappers;
+  std::deque<WrapperConfig> wrappers;  // the first is nearest to the environment
   NormaliserConfig normalise_observation, normalise_reward;
 };
 

@@ -99,9 +99,35 @@ TEST(EnvironmentConfig, RefusesCombinationsThatMeanNothing) {
       Complaint("environment: {id: Pendulum-v1, wrappers: [{name: clip_reward, low: 1, high: 1}]}")
           .find("above low"),
       std::string::npos);
+  EXPECT_NE(Complaint("environment: {id: Pendulum-v1, wrappers: [sticky_actions, sticky_actions]}")
+                .find("twice"),
+            std::string::npos);
   EXPECT_THROW(
       MakeBatchEnvironment(Parse("environment: {id: CartPole-v1, wrappers: [scale_action]}"), {}),
       ConfigProblem);
+}
+
+TEST(EnvironmentConfig, WrapsInTheOrderOfTheList) {
+  const EnvironmentConfig config = Parse(R"(
+environment:
+  id: simple_spread_v3
+  wrappers:
+    - {name: sticky_actions, probability: 0.1}
+    - {name: reward_shaping, scale: 0.5, shift: 1}
+    - {name: share_reward, share: sum}
+    - agent_id
+    - {name: clip_observation, low: -3}
+    - flatten
+    - {name: frame_stack, count: 2}
+)");
+  EXPECT_EQ(config.wrappers[4].high, 10);
+  const EnvironmentSpec spec = config.Spec();
+  ASSERT_EQ(spec.observation.size(), 1u);
+  EXPECT_EQ(spec.observation[0].shape, Shape({2 * (18 + 3)}));
+  const EnvironmentConfig pictures = Parse(
+      "environment: {id: CartPole-v1, wrappers: [{name: pixels, width: 60, height: 40}, grayscale, "
+      "{name: resize, width: 30, height: 20}]}");
+  EXPECT_EQ(pictures.Spec().leaf("pixels").shape, Shape({1, 20, 30}));
 }
 
 TEST(EnvironmentConfig, TakesTimeLimitAndRepeatFromTheConfig) {
