@@ -12,6 +12,7 @@
 #include "environments/availability.h"
 #include "environments/batch_environment.h"
 #include "environments/environment_row.h"
+#include "environments/vector_environment.h"
 
 namespace weft {
 namespace {
@@ -198,6 +199,37 @@ EnvironmentFigure Measure(const std::string& id, const EnvironmentEntry& entry, 
 }
 
 }  // namespace
+
+EnvironmentFigure BenchVectorEnvironment(const std::string& id, int threads) {
+  constexpr double kSampleSeconds = 0.1;
+  EnvironmentConfig config;
+  config.SetId(id);
+  const int64_t rows = 8 * threads, ready = rows / 2;
+  VectorEnvironment vector(config, {.environments = rows, .seed = kSeed, .threads = threads});
+  VectorStep step = vector.MakeStep(ready);
+  std::vector<int64_t> ids(static_cast<size_t>(ready));
+  std::vector<Rng> rngs = {Rng(kSeed, Purpose::kAction)};
+  const Space& space = vector.spec().action;
+  Tensor action = Tensor::Zeros(space.shape().Prepend(step.now.type.dim(0)), space.dtype());
+  vector.Reset();
+  std::vector<double> rates;
+  for (int sample = 0; sample <= kSamples; ++sample) {
+    const auto start = Clock::now();
+    int64_t steps = 0;
+    while (Seconds(start) < kSampleSeconds) {
+      vector.Receive(ids, step);
+      SampleActions(space, step.now, rngs, action);
+      vector.Send(ids, action);
+      steps += ready;
+    }
+    if (sample > 0) rates.push_back(static_cast<double>(steps) / Seconds(start));
+  }
+  const auto [least, most] = std::minmax_element(rates.begin(), rates.end());
+  EnvironmentFigure figure{.id = id, .threads = threads, .rows = rows};
+  figure.steps_per_second = Median(rates);
+  figure.spread = (*most - *least) / figure.steps_per_second;
+  return figure;
+}
 
 std::vector<EnvironmentFigure> BenchEnvironments(const std::vector<std::string>& only,
                                                  int threads) {

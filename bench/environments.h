@@ -23,6 +23,10 @@ struct EnvironmentFigure {
   double ratio = 0;  // median of batch over bare, pair by pair
 };
 
+// Stepped one by one as they are ready (environments/vector_environment.h), by as many threads,
+// half of `rows` environments received at a time. Takes half a second.
+EnvironmentFigure BenchVectorEnvironment(const std::string& id, int threads);
+
 // only: ids, or all registered environments when empty. Takes about a second for each.
 std::vector<EnvironmentFigure> BenchEnvironments(const std::vector<std::string>& only, int threads);
 

@@ -276,6 +276,10 @@ int BenchAllEnvironments(const BenchOptions& options, int threads) {
     if (threads > 1) {
       for (const auto& figure : BenchEnvironments(ids, threads)) add(figure);
     }
+    for (const std::string& each : id.empty() ? std::vector<std::string>{"CartPole-v1"} : ids) {
+      add(BenchVectorEnvironment(each, threads));
+      results.back().name += "_async";
+    }
   }
   if (!no_games) {
     for (const GameFigure& figure : BenchGames(id)) {

@@ -30,6 +30,12 @@ TEST(BenchEnvironments, GivesSeveralAgentsLegalActions) {
   EXPECT_GT(figures.at(0).steps_per_second, 1e4);
 }
 
+TEST(BenchEnvironments, StepsEachForItself) {
+  const EnvironmentFigure figure = BenchVectorEnvironment("simple_spread_v3", 2);
+  EXPECT_EQ(figure.rows, 16);
+  EXPECT_GT(figure.steps_per_second, 1e3);
+}
+
 TEST(BenchEnvironments, RefusesAnUnknownEnvironment) {
   EXPECT_THROW(BenchEnvironments({"CartPole-v9"}, 1), Error);
 }
