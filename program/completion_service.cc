@@ -300,12 +300,13 @@ class CompletionService::Loop {
     const std::shared_ptr<Job> job = prompt->second.job;
     const bool cancelled = prompt->second.cancelled;
     prompts_.erase(prompt);
+    // First: whoever has its answer finds the place free that it took.
+    Count(cancelled ? &Counts::cancelled : &Counts::completed);
     if (--job->prompts_left == 0) {
       const std::lock_guard lock(job->state->mutex);
       job->state->ended = true;
       job->state->changed.notify_all();
     }
-    Count(cancelled ? &Counts::cancelled : &Counts::completed);
   }
 
   void Count(int64_t Counts::*outcome) {
@@ -317,13 +318,13 @@ class CompletionService::Loop {
 
   void FailAll(const std::string& why) {
     for (const auto& [number, prompt] : prompts_) {
-      prompt.job->state->End(why);
       Count(&Counts::failed);
+      prompt.job->state->End(why);
     }
     prompts_.clear();
     for (const auto& job : arrived_) {
-      job->state->End(why);
       for (int64_t i = 0; i < job->prompts_left; ++i) Count(&Counts::failed);
+      job->state->End(why);
     }
     arrived_.clear();
   }

@@ -435,7 +435,10 @@ TEST_F(Serve, WantsItsTokenAndSaysWhenItIsFull) {
   EXPECT_EQ(wrong.status, 401);
   EXPECT_EQ(Json::parse(wrong.body)["error"]["code"], "invalid_api_key");
   const std::string right = "Authorization: Bearer secret\r\n";
-  EXPECT_EQ(guarded.Post(kText, body, right).status, 200);
+  for (int i = 0; i < 30; ++i) {
+    ASSERT_EQ(guarded.Post(kText, body, right).status, 200)
+        << "whoever has its answer finds the place free that it took";
+  }
 
   HttpClient busy(guarded.port());
   busy.Post(kText, Text("hello", kContext - 10, 1).dump(), right);
