@@ -22,6 +22,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// The algorithm of a config, with what the command line says.
+std::unique_ptr<Algorithm> Load(const std::string& config, const ReproOptions& options) {
+  ConfigSource source = ConfigSource::File(config);
+  for (const std::string& assignment : options.overrides) source.Override(assignment);
+  return LoadAlgorithm(source);
+}
+
 struct SeedRun {
   std::string config, name;
   int64_t seed = 0;
@@ -76,8 +83,9 @@ struct Row {
   Json json;
 };
 
-Row MakeRow(const std::string& config, const std::vector<SeedRun>& runs) {
-  const auto algorithm = LoadAlgorithm(ConfigSource::File(config));
+Row MakeRow(const std::string& config, const ReproOptions& options,
+            const std::vector<SeedRun>& runs) {
+  const auto algorithm = Load(config, options);
   std::vector<double> means;
   std::vector<std::string> per_seed;
   double wall = 0;
@@ -117,8 +125,11 @@ int Repro(const ReproOptions& options) {
   std::map<std::string, std::vector<SeedRun>> by_config;
   std::vector<SeedRun> all;
   for (const auto& config : options.configs) {
-    const auto algorithm = LoadAlgorithm(ConfigSource::File(config));
-    const std::string stem = std::filesystem::path(config).stem().string();
+    const auto algorithm = Load(config, options);
+    std::string stem = std::filesystem::path(config).stem().string();
+    // Another environment than the file's makes other runs.
+    if (LoadAlgorithm(ConfigSource::File(config))->environment.id != algorithm->environment.id)
+      stem += "-" + algorithm->environment.FileName();
     for (const int64_t seed : options.seeds) {
       SeedRun run{config, fmt::format("repro-{}-{}-{}", algorithm->algorithm, stem, seed), seed};
       by_config[config].push_back(run);
@@ -131,7 +142,7 @@ int Repro(const ReproOptions& options) {
   std::vector<std::vector<std::string>> rows;
   Json json = Json::array();
   for (const auto& config : options.configs) {
-    Row row = MakeRow(config, by_config[config]);
+    Row row = MakeRow(config, options, by_config[config]);
     rows.push_back(row.cells);
     json.push_back(row.json);
   }

@@ -51,6 +51,17 @@ TEST(CommandLine, TheResolvedConfigTrainsTheSameRun) {
   EXPECT_EQ(first.at("parameter_hash"), second.at("parameter_hash"));
 }
 
+TEST(CommandLine, ReproNamesTheEnvironmentOfTheCommandLine) {
+  const WeftProcess weft;
+  weft.Write("short.yaml", kShort);
+  const auto other =
+      weft.Run("repro short.yaml seeds=1 total_steps=256 environment.id=Probe-Value-v0");
+  ASSERT_EQ(other.status, 0) << other.error;
+  EXPECT_NE(other.out.find("ppo Probe-Value-v0"), std::string::npos) << other.out;
+  EXPECT_EQ(other.out.find("CartPole"), std::string::npos) << other.out;
+  EXPECT_TRUE(std::filesystem::exists(weft.folder() + "/runs/repro-ppo-short-Probe-Value-v0-1"));
+}
+
 struct Mistake {
   const char* arguments;
   const char* says;
