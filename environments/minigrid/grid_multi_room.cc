@@ -20,10 +20,10 @@ class GridMultiRoom final : public GridWorld {
           min_num_rooms(rooms),
           max_num_rooms(rooms),
           max_room_size(room_size) {}
-    void Fields(FieldVisitor& v) override {
-      v.Field("min_num_rooms", min_num_rooms, "fewest rooms", Range::Between(1, 64));
-      v.Field("max_num_rooms", max_num_rooms, "most rooms", Range::Between(1, 64));
-      v.Field("max_room_size", max_room_size, "most cells along the side of a room, walls included",
+    void Fields(FieldVisitor& v) override {  // keys are the original's
+      v.Field("minNumRooms", min_num_rooms, "fewest rooms", Range::Between(1, 64));
+      v.Field("maxNumRooms", max_num_rooms, "most rooms", Range::Between(1, 64));
+      v.Field("maxRoomSize", max_room_size, "most cells along the side of a room, walls included",
               Range::Between(kLeastRoom, 255));
       v.Field("width", width, "cells of the grid from left to right", Range::Between(8, 255));
       v.Field("height", height, "cells of the grid from top to bottom", Range::Between(8, 255));
@@ -32,7 +32,7 @@ class GridMultiRoom final : public GridWorld {
     void Check() const override {
       GridWorldArguments::Check();
       if (max_num_rooms < min_num_rooms)
-        throw ConfigProblem("max_num_rooms", "must be at least min_num_rooms");
+        throw ConfigProblem("maxNumRooms", "must be at least minNumRooms");
     }
 
     int64_t min_num_rooms, max_num_rooms, max_room_size;

@@ -201,7 +201,7 @@ TEST(GridWorld, RefusesWhatIsNoGrid) {
       {"MiniGrid-Empty-5x5-v0", "{agent_start_pos: [4, 1]}"},
       {"MiniGrid-Empty-5x5-v0", "{agent_start_pos: [1]}"},
       {"MiniGrid-DoorKey-5x5-v0", "{size: 4}"},
-      {"MiniGrid-MultiRoom-N6-v0", "{max_num_rooms: 5}"}};
+      {"MiniGrid-MultiRoom-N6-v0", "{maxNumRooms: 5}"}};
   for (const auto& [id, arguments] : bad) EXPECT_THROW(Make(id, arguments), Error) << arguments;
 
   EnvironmentRow row = Make("MiniGrid-DoorKey-5x5-v0");
@@ -216,7 +216,7 @@ TEST(GridWorld, RefusesWhatIsNoGrid) {
 
 TEST(GridWorld, GivesUpOnRoomsThatDoNotFit) {
   EnvironmentRow row = Make("MiniGrid-MultiRoom-N6-v0",
-                            "{width: 8, height: 8, min_num_rooms: 20, max_num_rooms: 20}");
+                            "{width: 8, height: 8, minNumRooms: 20, maxNumRooms: 20}");
   Rng rng(1, Purpose::kTest);
   EXPECT_THROW(row.Reset(rng), Error);
 }
