@@ -99,8 +99,16 @@ void MultiAgentBatch::StepRange(const BatchLayout::View& view, int64_t begin, in
   } catch (const std::exception& error) {
     throw Error(ErrorCode::kInternal, name() + ": " + error.what());
   }
-  layout_.Finish(view, begin * agents, end * agents,
-                 [&](int64_t row) { return steps(row / agents); });
+  const auto steps_of_row = [&](int64_t row) { return steps(row / agents); };
+  layout_.Finish(view, begin * agents, end * agents, steps_of_row);
+  for (world = begin; world < end; ++world) {
+    const std::vector<uint8_t>& absent = worlds_[static_cast<size_t>(world)].absent;
+    for (int64_t agent = 0; agent < agents; ++agent) {
+      const int64_t row = world * agents + agent;
+      if (!absent[static_cast<size_t>(agent)] || view.type[row] != uint8_t(StepType::kLast))
+        layout_.CheckBounds(view, row, row + 1, steps_of_row);
+    }
+  }
 }
 
 void MultiAgentBatch::CheckAgentActions(const BatchLayout::View& view, int64_t world) {

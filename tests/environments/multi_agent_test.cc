@@ -49,6 +49,52 @@ TEST(MultiAgentBatch, HasARowForEachAgentOfEachEnvironment) {
   EXPECT_THAT(out.episode_id.data<int64_t>(), ElementsAre(0, 0, 0, 0, 0, 0));
 }
 
+// Relays whose observations are 1 more, and must lie between 1 and 3.
+class BoundedRelay final : public MultiAgentEnvironment {
+ public:
+  BoundedRelay() : relay_({}), spec_(relay_.spec()) {
+    spec_.observation[0].low = {1};
+    spec_.observation[0].high = {3};
+  }
+  const EnvironmentSpec& spec() const override { return spec_; }
+  void Reset(Rng& rng, AgentRows out) override {
+    relay_.Reset(rng, out);
+    Raise(out);
+  }
+  void Step(AgentActions actions, Rng& rng, AgentRows out) override {
+    relay_.Step(actions, rng, out);
+    Raise(out);
+  }
+  void GetState(std::vector<double>& state) const override { relay_.GetState(state); }
+  void SetState(std::span<const double> state) override { relay_.SetState(state); }
+  void Observe(AgentRows out) override {
+    relay_.Observe(out);
+    Raise(out);
+  }
+
+ private:
+  static void Raise(AgentRows out) {
+    for (int64_t agent = 0; agent < 3; ++agent) {
+      for (size_t i = 0; i < 2; ++i) ++out.Leaf<float>(agent)[i];
+    }
+  }
+
+  RelayEnvironment relay_;
+  EnvironmentSpec spec_;
+};
+
+TEST(MultiAgentBatch, ChecksTheBoundsOfAgentsThatAreThere) {
+  MultiAgentBatch batch([] { return std::make_unique<BoundedRelay>(); }, {.rows = 2}, 1e6);
+  TimeStep out = batch.MakeTimeStep();
+  batch.Reset(out);  // the third is absent and observes zeros
+  const Tensor action = Actions({1, 1, 1, 1, 1, 1});
+  batch.Step(action, out);
+  batch.Step(action, out);
+  EXPECT_THAT(MessageOf([&] { batch.Step(action, out); }),
+              testing::AllOf(HasSubstr("row 1 (runner_1 of environment 0"),
+                             HasSubstr("step 3: observation[0] is 4, outside its bounds 1 .. 3")));
+}
+
 TEST(MultiAgentBatch, AgentsComeAndLeaveAndTheLastOneEndsTheEpisode) {
   MultiAgentBatch batch = Relays({});
   TimeStep out = batch.MakeTimeStep();
