@@ -1,6 +1,7 @@
 #include "environments/environment.h"
 
 #include "base/check.h"
+#include "environments/batch_environment.h"
 #include "environments/multi_agent.h"
 
 namespace weft {
@@ -20,7 +21,9 @@ void Environment::Load(Reader& in) {
 }
 
 EnvironmentSpec EnvironmentEntry::Spec(const Config& arguments) const {
-  return make ? make(arguments)->spec() : make_multi_agent(arguments)->spec();
+  if (make) return make(arguments)->spec();
+  if (make_multi_agent) return make_multi_agent(arguments)->spec();
+  return make_batch(arguments, {})->spec();
 }
 
 Registry<EnvironmentEntry>& Environments() {

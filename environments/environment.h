@@ -123,9 +123,9 @@ struct EnvironmentNotes {
 };
 
 // Registry entry. make_arguments makes the config of the environment's keyword arguments
-// (Gymnasium's names) with their defaults; copy_arguments copies one; make or make_multi_agent (the
-// other is empty) builds one instance from such a config; make_batch builds a batch whose inner
-// loop knows the concrete class, so stepping a row costs no virtual call. A config of another
+// (Gymnasium's names) with their defaults; copy_arguments copies one; make or make_multi_agent (not
+// both; neither for what lives elsewhere) builds one instance; make_batch builds a batch whose loop
+// knows the concrete class, so stepping a row costs no virtual call. A config of another
 // environment's arguments is refused with Error(kInvalidArgument).
 struct EnvironmentEntry {
   std::string summary;  // one line for `weft list environments`

@@ -40,7 +40,7 @@ void EnvironmentConfig::Fields(FieldVisitor& visitor) {
   visitor.Field("id", new_id, "registered name, as `weft list environments` shows it");
   std::string target;
   visitor.Field("python", target,
-                "instead of id: MODULE:NAME of a Gymnasium environment, short for id: python:...");
+                "instead of id: MODULE:NAME of an environment in Python, short for id: python:...");
   if (!target.empty()) {
     if (new_id != id) throw ConfigProblem("python", "the environment has an id already, " + new_id);
     new_id = kPythonPrefix + target;
@@ -95,7 +95,7 @@ EnvironmentSpec EnvironmentConfig::Spec() const {
 }
 
 int64_t EnvironmentConfig::AgentRows() const {
-  return FindEnvironment(id).make_multi_agent ? rows * Spec().agent_count() : rows;
+  return FindEnvironment(id).make ? rows : rows * Spec().agent_count();
 }
 
 std::string EnvironmentConfig::FileName() const {

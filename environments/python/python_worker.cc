@@ -64,6 +64,11 @@ EnvironmentSpec SpecOf(const std::string& id, const Json& spec) {
                        .action = ActionOf(spec.at("action")),
                        .time_limit = spec.at("time_limit"),
                        .reward_threshold = spec.at("reward_threshold")};
+  for (const Json& agent : spec.at("agents")) {
+    made.agents.push_back({.name = agent.at("name"),
+                           .observation_size = agent.at("observation_size"),
+                           .action = ActionOf(agent.at("action"))});
+  }
   for (const Json& leaf : spec.at("observation")) {
     made.observation.push_back({.name = leaf.at("name"),
                                 .shape = Shape(leaf.at("shape").get<std::vector<int64_t>>()),
@@ -213,8 +218,10 @@ class PythonWorker::Process {
   std::string ended_;  // why nothing more will come; empty while it runs
 };
 
-PythonWorker::PythonWorker(PythonTarget target, int64_t rows)
-    : target_(std::move(target)), rows_(rows), process_(std::make_unique<Process>()) {}
+PythonWorker::PythonWorker(PythonTarget target, int64_t environments)
+    : target_(std::move(target)),
+      environments_(environments),
+      process_(std::make_unique<Process>()) {}
 
 PythonWorker::~PythonWorker() = default;
 
@@ -232,13 +239,14 @@ EnvironmentSpec PythonWorker::Open() {
   }
   const Json make{{"make",
                    {{"target", target_.name},
-                    {"rows", rows_},
+                    {"rows", environments_},
                     {"time_limit", target_.time_limit},
                     {"preset", target_.preset},
-                    {"training", target_.training}}}};
+                    {"training", target_.training},
+                    {"vector", target_.vector}}}};
   const std::string answer = Ask(make.dump());
   if (!attach_.empty()) Ask(attach_);
-  return SpecOf(target_.name, Json::parse(answer).at("spec"));
+  return SpecOf("python:" + target_.name, Json::parse(answer).at("spec"));
 }
 
 std::string PythonWorker::Ask(const std::string& request) {
@@ -253,55 +261,59 @@ std::string PythonWorker::Ask(const std::string& request) {
   return *answer;
 }
 
-void PythonWorker::Attach(const EnvironmentSpec& spec, int64_t action_repeat) {
+void PythonWorker::Attach(const EnvironmentSpec& spec) {
   constexpr size_t kAlignment = 64;
+  const int64_t rows = environments_ * spec.agent_count();
   Json fields = Json::object();
   size_t bytes = 0;
-  // One element of such a shape for each row; returns where it begins.
-  const auto place = [&](std::string_view dtype, size_t size, const Shape& shape, Json& field) {
-    field = {{"offset", bytes}, {"dtype", dtype}, {"shape", shape.Prepend(rows_).dims()}};
+  // One element of such a shape for each of `count`; returns where it begins.
+  const auto place = [&](DType dtype, std::string_view name, int64_t count, const Shape& shape,
+                         Json& field) {
+    field = {{"offset", bytes}, {"dtype", name}, {"shape", shape.Prepend(count).dims()}};
     const size_t begin = bytes;
-    bytes += static_cast<size_t>(rows_ * shape.elements()) * size;
+    bytes += static_cast<size_t>(count * shape.elements()) * SizeOf(dtype);
     bytes = (bytes + kAlignment - 1) / kAlignment * kAlignment;
     return begin;
   };
-  const DType action_type = spec.action.dtype();
-  const Shape action_shape = spec.action.shape();
-  const size_t command = place("U8", 1, {}, fields["command"]);
-  const size_t seed = place("U64", 8, {}, fields["seed"]);
-  const size_t action =
-      place(Name(action_type), SizeOf(action_type), action_shape, fields["action"]);
-  const size_t reward = place("F64", 8, {}, fields["reward"]);
-  const size_t terminated = place("U8", 1, {}, fields["terminated"]);
-  const size_t truncated = place("U8", 1, {}, fields["truncated"]);
-  const size_t steps = place("U64", 8, {}, fields["steps"]);
+  const auto array = [&](const char* name, DType dtype, int64_t count, const Shape& shape = {}) {
+    return place(dtype, Name(dtype), count, shape, fields[name]);
+  };
+  const auto numbers = [&](const char* name) {  // 64 bits without a sign
+    return place(DType::kInt64, "U64", environments_, {}, fields[name]);
+  };
+  const size_t command = array("command", DType::kUInt8, environments_);
+  const size_t seed = numbers("seed"), steps = numbers("steps");
+  const size_t action = array("action", spec.action.dtype(), rows, spec.action.shape());
+  const size_t reward = array("reward", DType::kFloat64, rows);
+  const size_t terminated = array("terminated", DType::kUInt8, rows);
+  const size_t truncated = array("truncated", DType::kUInt8, rows);
+  const size_t present = array("present", DType::kUInt8, rows);
   std::vector<size_t> leaves;
   for (const Leaf& leaf : spec.observation) {
-    leaves.push_back(place(Name(leaf.dtype), SizeOf(leaf.dtype), leaf.shape,
+    leaves.push_back(place(leaf.dtype, Name(leaf.dtype), rows, leaf.shape,
                            fields["observation"].emplace_back()));
   }
 
   memory_ = std::make_unique<Memory>(bytes);
-  const auto n = static_cast<size_t>(rows_);
+  const auto n = static_cast<size_t>(environments_), r = static_cast<size_t>(rows);
   const auto size_of_row = [](const Shape& shape, DType dtype) {
     return static_cast<size_t>(shape.elements()) * SizeOf(dtype);
   };
   shared_ = {.command = memory_->At<PythonCommand>(command, n),
              .seed = memory_->At<uint64_t>(seed, n),
-             .action = memory_->At<std::byte>(action, n * size_of_row(action_shape, action_type)),
-             .reward = memory_->At<double>(reward, n),
-             .terminated = memory_->At<uint8_t>(terminated, n),
-             .truncated = memory_->At<uint8_t>(truncated, n),
-             .steps = memory_->At<uint64_t>(steps, n)};
+             .steps = memory_->At<uint64_t>(steps, n),
+             .action = memory_->At<std::byte>(
+                 action, r * size_of_row(spec.action.shape(), spec.action.dtype())),
+             .reward = memory_->At<double>(reward, r),
+             .terminated = memory_->At<uint8_t>(terminated, r),
+             .truncated = memory_->At<uint8_t>(truncated, r),
+             .present = memory_->At<PythonPresence>(present, r)};
   for (size_t i = 0; i < leaves.size(); ++i) {
     const Leaf& leaf = spec.observation[i];
     shared_.leaves.push_back(
-        memory_->At<std::byte>(leaves[i], n * size_of_row(leaf.shape, leaf.dtype)));
+        memory_->At<std::byte>(leaves[i], r * size_of_row(leaf.shape, leaf.dtype)));
   }
-  attach_ =
-      Json{{"attach",
-            {{"path", memory_->path()}, {"fields", fields}, {"action_repeat", action_repeat}}}}
-          .dump();
+  attach_ = Json{{"attach", {{"path", memory_->path()}, {"fields", fields}}}}.dump();
   Open();
 }
 
@@ -309,7 +321,7 @@ void PythonWorker::Begin() {
   process_->Go();
 }
 
-bool PythonWorker::Finish(const std::function<std::string(int64_t)>& row_name, std::string* lost) {
+bool PythonWorker::Finish(const std::function<std::string(int64_t)>& name, std::string* lost) {
   const auto done = process_->Done(target_.timeout);
   if (done == kDone) return true;
   const auto answer = done ? process_->Receive(target_.timeout) : std::nullopt;
@@ -321,7 +333,7 @@ bool PythonWorker::Finish(const std::function<std::string(int64_t)>& row_name, s
   if (!json.is_object() || !json.contains("error"))
     throw Error(ErrorCode::kCorrupt, target_.name + " gave an answer that is no JSON");
   throw Error(ErrorCode::kInternal,
-              row_name(json.at("row")) + ": " + json.at("error").get<std::string>());
+              name(json.at("environment")) + ": " + json.at("error").get<std::string>());
 }
 
 }  // namespace weft

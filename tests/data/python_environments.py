@@ -84,3 +84,102 @@ class Parts(gymnasium.Env):
         mask = np.zeros(13, np.int8)
         mask[[self.t % 2, 5]] = 1
         return self.observe(), float(action[1]), False, False, {"action_mask": mask}
+
+
+class Relay:
+    """A parallel environment of PettingZoo's, without the package. Runners 0 and 1 are there from the start, the anchor
+    comes with step 1; runner 0 leaves at step 2 (terminated), runner 1 at step 3 (truncated), the anchor at step 4. Rewards
+    are the actions, of which runner 0 has two and the others three; the anchor observes one number less."""
+
+    possible_agents = ["runner_0", "runner_1", "anchor_0"]
+    spaces = dict(zip(possible_agents, [Box(-9, 9, (3,), np.float32)] * 2 + [Box(-9, 9, (2,), np.float32)]))
+    actions = dict(zip(possible_agents, [Discrete(2), Discrete(3), Discrete(3, start=5)]))
+    metadata = {"name": "relay"}
+
+    def __init__(self, fault=None):
+        self.fault = fault
+
+    def observation_space(self, agent):
+        return self.spaces[agent]
+
+    def action_space(self, agent):
+        return self.actions[agent]
+
+    def observe(self, agents):
+        full = [self.t, self.noise, 7]
+        return {agent: np.array(full[:self.spaces[agent].shape[0]], np.float32) for agent in agents}
+
+    def reset(self, seed=None, options=None):
+        self.random = np.random.default_rng(seed)
+        self.t, self.noise, self.agents = 0, self.random.random(), self.possible_agents[:2]
+        return self.observe(self.agents), {agent: {} for agent in self.agents}
+
+    def step(self, actions):
+        assert sorted(actions) == sorted(self.agents), actions
+        self.t += 1
+        self.noise = self.random.random()
+        agents = list(self.agents)
+        ends = {agent: self.t == self.possible_agents.index(agent) + 2 for agent in agents}
+        seen = self.observe(agents + (["anchor_0"] if self.t == 1 else []))
+        if self.fault == "bounds" and self.t == 2:
+            seen["anchor_0"][1] = 10
+        rewards = {agent: float(actions[agent]) for agent in agents}
+        if self.fault == "forgets" and self.t == 2:
+            del rewards["runner_1"]
+        terminations = {agent: ends[agent] and agent != "runner_1" for agent in agents}
+        truncations = {agent: ends[agent] and agent == "runner_1" for agent in agents}
+        self.agents = [agent for agent in agents if not ends[agent]] + (["anchor_0"] if self.t == 1 else [])
+        if self.fault == "exit" and self.t == 3:
+            os._exit(3)
+        return seen, rewards, terminations, truncations, {agent: {} for agent in seen}
+
+
+def walks(num_envs, **options):
+    """A vector environment of so many walks."""
+    return gymnasium.vector.SyncVectorEnv([lambda: Walk(**options)] * num_envs)
+
+
+class Steady(gymnasium.vector.VectorEnv):
+    """Rows that share one random stream and one seed, as those written with arrays do."""
+
+    metadata = {"autoreset_mode": gymnasium.vector.AutoresetMode.NEXT_STEP}
+    single_observation_space = Box(-np.inf, np.inf, (2,), np.float32)
+    single_action_space = Discrete(3)
+
+    def __init__(self, num_envs, length=4, marker=None):
+        self.num_envs, self.length, self.marker = num_envs, length, marker
+        self.ended = np.zeros(num_envs, bool)
+
+    def observe(self):
+        return np.stack([self.seed + np.arange(self.num_envs), self.t], axis=1).astype(np.float32)
+
+    def reset(self, seed=None, options=None):
+        self.seed, self.t = seed % 1000, np.zeros(self.num_envs)
+        self.ended[:] = False
+        return self.observe(), {}
+
+    def step(self, actions):
+        self.t = np.where(self.ended, 0, self.t + 1)
+        if self.marker and self.t[0] == 2 and not os.path.exists(self.marker):
+            open(self.marker, "w", encoding="utf-8").close()
+            os._exit(3)
+        rewards = np.where(self.ended, 0, actions)
+        self.ended = self.t >= self.length + np.arange(self.num_envs)  # row n lives n steps longer
+        return self.observe(), rewards, self.ended.copy(), np.zeros(self.num_envs, bool), {}
+
+
+class Loose(Walk):
+    """Declares bounds that it does not keep, or bytes that it does not write."""
+
+    def __init__(self, kind="bounds"):
+        super().__init__(length=100)
+        self.kind = kind
+        high = np.array([np.inf, 2], np.float32)
+        self.observation_space = Box(0, 255, (2,), np.uint8) if kind == "dtype" else Box(-np.inf, high, (2,), np.float32)
+
+
+class Deaf(Walk):
+    """Does not listen to its seed: all episodes begin alike."""
+
+    def reset(self, seed=None, options=None):
+        return super().reset(seed=1)

@@ -12,6 +12,7 @@
 namespace weft {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 class Python : public testing::Test {
@@ -190,11 +191,20 @@ TEST_F(Python, AtariGamesArePrepared) {
 
 TEST_F(Python, FaultsNameRowStepAndField) {
   EXPECT_THAT(ErrorOf(*Make("Fault(kind=\"throw\")", 2)),
-              testing::AllOf(HasSubstr("row 0"), HasSubstr("step 2"),
+              testing::AllOf(HasSubstr("row 0"), HasSubstr("step 3"),
                              HasSubstr("RuntimeError: the motor is too hot")));
   EXPECT_THAT(ErrorOf(*Make("Fault(kind=\"shape\")", 2)),
               HasSubstr("observation has the shape (3,)"));
   EXPECT_THAT(ErrorOf(*Make("Fault(kind=\"nan\")", 2)), HasSubstr("observation[0] is not finite"));
+}
+
+TEST_F(Python, RealObservationsKeepTheirBounds) {
+  EXPECT_THAT(
+      ErrorOf(*Make("Loose", 2)),
+      HasSubstr("row 0 (seed 0), step 3: observation[1] is 3, outside its bounds -inf .. 2"));
+  EXPECT_EQ(ErrorOf(*Make("Loose", 2, "nominal_bounds: true")), "");
+  EXPECT_THAT(ErrorOf(*Make("Loose(kind=\"dtype\")", 1)),
+              HasSubstr("the observation observation has the dtype float64, its space says U8"));
 }
 
 TEST_F(Python, ALostProcessTruncatesItsEpisodesAndIsStartedAgain) {
