@@ -391,12 +391,14 @@ struct CommandLine {
 
     command = Command("verify", "compare with recorded reference data");
     auto* environment =
-        command->add_subcommand("environment", "replay recorded transitions of an environment");
+        command->add_subcommand("environment", "check an environment, or replay its recording");
     command->require_subcommand(1);
     AddVerifyTexts(command);
     environment->add_flag("--json", json, "the last line is one JSON object");
-    environment->add_option("id", verify.id, "environment, such as HalfCheetah-v5");
-    environment->add_option("file", verify.file, "its recording, a .safetensors file");
+    environment->add_option("id", verify.id,
+                            "such as HalfCheetah-v5, python:MODULE:NAME, TASK.yaml");
+    environment->add_option("file", verify.file,
+                            "its recording, a .safetensors file; without: the contract is checked");
     environment->add_flag("--all", verify.all, "every recording of a folder");
     environment->add_option("--reference", verify.reference, "the folder, with --all");
     environment->callback([this] {

@@ -78,10 +78,15 @@ int Conformance(const VerifyOptions& options) {
   for (const ConformanceCheck& check : checks) {
     const bool holds = check.problem.empty();
     failed += !holds;
-    list.push_back({{"claim", check.claim}, {"problem", check.problem}});
-    if (!options.json)
-      fmt::print("{}  {}{}\n", holds ? "ok  " : "FAIL", check.claim,
-                 holds ? "" : ": " + check.problem);
+    list.push_back({{"claim", check.claim}, {"problem", check.problem}, {"remark", check.remark}});
+    if (options.json) continue;
+    const bool remark = holds && !check.remark.empty();
+    const std::string what = holds ? check.remark : check.problem;
+    fmt::print("{}  {}{}\n",
+               !holds   ? "FAIL"
+               : remark ? "WARN"
+                        : "ok  ",
+               check.claim, what.empty() ? "" : ": " + what);
   }
   json["checked"] = checks.size();
   json["failed"] = failed;

@@ -12,11 +12,13 @@ namespace weft {
 
 struct ConformanceCheck {
   std::string claim;
-  std::string problem;  // "" when the claim holds
+  std::string problem;      // "" when the claim holds
+  std::string remark = {};  // what may be meant so
 };
 
 // allocations: the number of allocations so far in this process; without it the claim about them is
-// left out. Throws Error for an unknown id only.
+// left out, as are those of one instance's state for environments that live elsewhere (Python).
+// Throws Error for an unknown id only.
 std::vector<ConformanceCheck> CheckConformance(const std::string& id,
                                                const std::function<int64_t()>& allocations = {});
 

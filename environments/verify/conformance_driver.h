@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "environments/batch_environment.h"
 
@@ -18,7 +19,10 @@ class ConformanceDriver {
  public:
   ConformanceDriver(const EnvironmentEntry& entry, const BatchOptions& options,
                     uint64_t action_seed = kConformanceSeed)
-      : batch_(entry.make_batch(*entry.make_arguments(), options)),
+      : ConformanceDriver(entry.make_batch(*entry.make_arguments(), options), action_seed) {}
+  explicit ConformanceDriver(std::unique_ptr<BatchEnvironment> batch,
+                             uint64_t action_seed = kConformanceSeed)
+      : batch_(std::move(batch)),
         step_(batch_->MakeTimeStep()),
         rng_(action_seed, Purpose::kTest),
         action_(

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "environments/environment_config.h"
+#include "environments/verify/conformance.h"
 #include "tests/base/temporary_folder.h"
 
 namespace weft {
@@ -225,6 +226,19 @@ TEST_F(Python, ALostProcessTruncatesItsEpisodesAndIsStartedAgain) {
     for (int step = 0; step < 5; ++step) batch->Step(Actions(*batch, 1), out);
     EXPECT_EQ(out.observation.At("observation").data<float>()[1], 5);
   }
+}
+
+TEST_F(Python, ConformanceIsCheckedFromOutside) {
+  const auto checks = CheckConformance("python:python_environments:Walk");
+  EXPECT_EQ(checks.size(), 9u);
+  for (const ConformanceCheck& check : checks) {
+    EXPECT_EQ(check.problem, "") << check.claim;
+    EXPECT_EQ(check.remark, "") << check.claim;
+  }
+  bool deaf = false;
+  for (const auto& check : CheckConformance("python:python_environments:Deaf"))
+    deaf = deaf || (check.claim == "resets spread" && !check.remark.empty());
+  EXPECT_TRUE(deaf);
 }
 
 TEST_F(Python, WhatCannotBeMadeIsAConfigError) {
