@@ -12,8 +12,9 @@ namespace weft {
 void Comparison::Check(const std::string& tensor, double got, double expected, double tolerance) {
   VerifyField& field = fields_[tensor];
   ++field.checked;
-  // A NaN differs from all but a NaN.
-  const double error = std::isnan(got) && std::isnan(expected) ? 0 : std::abs(got - expected);
+  // A NaN differs from all but a NaN, an infinity from all but itself.
+  const bool equal = got == expected || (std::isnan(got) && std::isnan(expected));
+  const double error = equal ? 0 : std::abs(got - expected);
   const double ratio = error == 0 ? 0 : tolerance > 0 ? error / tolerance : INFINITY;
   if (!(ratio <= 1)) ++field.failed;
   if (field.checked == 1 || !(ratio <= field.ratio)) {
@@ -96,6 +97,7 @@ std::string ToText(const VerifyReport& report, bool all_fields) {
       if (all_fields && field.file == file) line("  " + field.tensor, field);
     }
   }
+  for (const std::string& skipped : report.skipped) out << "skipped " << skipped << "\n";
   out << report.checked << " values, " << report.failed << " outside tolerance; worst "
       << report.worst.file << " " << report.worst.tensor << ": " << report.worst.error << " of "
       << report.worst.tolerance << " allowed\n";

@@ -51,7 +51,7 @@ class Comparison {
 // Adds the findings of one report to another.
 void Merge(const VerifyReport& from, VerifyReport& into);
 
-// A table: one line per file, with `all_fields` one per field.
+// A table: one line per file, with `all_fields` one per field, and what was skipped.
 std::string ToText(const VerifyReport& report, bool all_fields);
 
 }  // namespace weft

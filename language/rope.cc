@@ -103,6 +103,18 @@ RopeConfig MakeRope(const RopeSettings& settings, int64_t rotary_dimensions) {
   return rope;
 }
 
+void MakeRotation(const RopeConfig& rope, int64_t position, std::span<float> row) {
+  const size_t pairs = rope.inverse_frequencies.size();
+  WEFT_CHECK_EQ(row.size(), 2 * pairs) << "rotary dimensions";
+  for (size_t i = 0; i < pairs; ++i) {
+    const double angle =
+        static_cast<double>(position) * static_cast<double>(rope.inverse_frequencies[i]);
+    row[i] = static_cast<float>(std::cos(angle) * static_cast<double>(rope.attention_factor));
+    row[pairs + i] =
+        static_cast<float>(std::sin(angle) * static_cast<double>(rope.attention_factor));
+  }
+}
+
 std::vector<float> Llama3Divisors(const RopeSettings& settings, int64_t rotary_dimensions) {
   std::vector<float> divisors;
   for (int64_t i = 0; i < rotary_dimensions / 2; ++i) {

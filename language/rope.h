@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "language/model_config.h"
@@ -38,6 +39,10 @@ struct RopeSettings {
 // [rotary_dimensions / 2] frequencies, computed in double. Settings are valid (see the readers);
 // rotary_dimensions is even, 0 for a model without rotary positions.
 RopeConfig MakeRope(const RopeSettings& settings, int64_t rotary_dimensions);
+
+// row [rotary_dimensions]: the cosines of a position's angles, then their sines, both times the
+// attention factor. Angles are formed in double, so far positions are as exact as near ones.
+void MakeRotation(const RopeConfig& rope, int64_t position, std::span<float> row);
 
 // The divisors [n] that llama3 makes of the plain frequencies, as GGUF stores them in rope_freqs.
 std::vector<float> Llama3Divisors(const RopeSettings& settings, int64_t rotary_dimensions);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "language/rope.h"
 #include "language/transformer_pages.h"
 #include "tensor/kernels.h"
 #include "tensor/kernels_bf16.h"
@@ -92,7 +93,6 @@ void Transformer::CheckBatch(const TokenBatch& batch) const {
   }
 }
 
-// cos and sin of position * frequency in double, rounded once.
 void Transformer::GrowRotations(int64_t positions) const {
   const int64_t pairs = config_.rope.rotary_dimensions / 2;
   if (pairs == 0 || (rotations_.defined() && rotations_.dim(0) >= positions)) return;
@@ -101,13 +101,9 @@ void Transformer::GrowRotations(int64_t positions) const {
       std::min(std::max(2 * before, positions), std::max(config_.context, positions));
   Tensor table = Tensor::Empty({rows, 2 * pairs});
   for (int64_t position = 0; position < rows; ++position) {
-    float* const row = Floats(table) + position * 2 * pairs;
-    for (int64_t i = 0; i < pairs; ++i) {
-      const double angle =
-          static_cast<double>(position) * static_cast<double>(config_.rope.inverse_frequencies[i]);
-      row[i] = static_cast<float>(std::cos(angle) * config_.rope.attention_factor);
-      row[pairs + i] = static_cast<float>(std::sin(angle) * config_.rope.attention_factor);
-    }
+    MakeRotation(config_.rope, position,
+                 table.data<float>().subspan(static_cast<size_t>(position * 2 * pairs),
+                                             static_cast<size_t>(2 * pairs)));
   }
   rotations_ = table;
 }

@@ -9,14 +9,17 @@
 #include <thread>
 
 #include "base/check.h"
+#include "base/file.h"
 #include "base/thread_pool.h"
 #include "environments/batch_environment.h"
 #include "environments/verify/conformance.h"
 #include "language/model_name.h"
+#include "language/verify_layers.h"
 #include "language/verify_model.h"
 #include "language/verify_text.h"
 #include "program/commands.h"
 #include "program/fields.h"
+#include "program/verify_maths.h"
 
 namespace weft {
 namespace {
@@ -124,6 +127,11 @@ int VerifyLanguage(const VerifyLanguageOptions& options) {
   if (!options.reference.empty()) {
     VerifyReport report = VerifyModels(context, options.reference);
     Merge(VerifyTexts(options.reference), report);
+    const std::string maths = options.reference + "/maths";
+    if (DirectoryExists(maths)) {
+      Merge(VerifyLayers(context, maths), report);
+      Merge(VerifyMaths(maths), report);
+    }
     return Report(report, options.json, false);
   }
   std::string expected = options.expected;

@@ -1,4 +1,5 @@
-// Sampling against the reference's probabilities, hand-computed penalties and counts.
+// Sampling against hand-computed penalties and counts; verify_layers.h compares probabilities with
+// the reference's.
 #include "language/sampling.h"
 
 #include <cmath>
@@ -6,63 +7,12 @@
 #include <gtest/gtest.h>
 #include <vector>
 
-#include "nn/safetensors.h"
-#include "tests/language/reference_files.h"
+#include "base/check.h"
 
 namespace weft {
 namespace {
 
 using testing::ElementsAre;
-
-struct Case {
-  const char* name;
-  SamplingOptions options;
-};
-
-TEST(SamplingReference, KeepsTheTokensAndProbabilitiesOfTheReference) {
-  const std::string path = ReferencePath("language/maths/sampling.safetensors");
-  if (path.empty()) GTEST_SKIP() << "WEFT_REFERENCE is unset: no reference data to compare with";
-  const TensorMap reference = ReadSafetensors(path);
-  const Case cases[] = {
-      {"temperature", {.temperature = 0.7}},
-      {"cold", {.temperature = 0.05}},
-      {"top_k", {.top_k = 5}},
-      {"top_p", {.top_p = 0.9}},
-      {"top_p_small", {.top_p = 0.01}},
-      {"min_p", {.min_p = 0.1}},
-      {"repetition", {.repetition_penalty = 1.3}},
-      {"all", {.temperature = 0.8, .top_k = 20, .top_p = 0.85, .repetition_penalty = 1.2}},
-  };
-  for (const Case& test : cases) {
-    SCOPED_TRACE(test.name);
-    const TensorMap data = reference.Extract(test.name);
-    const Tensor logits = data.At("logits").Clone(), previous = data.At("previous_ids");
-    const Tensor probabilities = data.At("probabilities"),
-                 agrees = data.At("agrees_with_transformers");
-    const int64_t vocabulary = logits.dim(1);
-    for (int64_t row = 0; row < logits.dim(0); ++row) {
-      Tensor line = logits.Row(row).Clone();
-      std::vector<int32_t> ids;
-      for (const int64_t id : previous.Row(row).data<int64_t>()) {
-        ids.push_back(static_cast<int32_t>(id));
-      }
-      ApplyPenalties(test.options, ids, {}, line.data<float>());
-      const Candidates kept = Truncate(test.options, line.data<float>());
-      std::vector<double> got(vocabulary);
-      for (size_t i = 0; i < kept.ids.size(); ++i) got[kept.ids[i]] = kept.probabilities[i];
-      const auto want = probabilities.Row(row).data<double>();
-      if (agrees.data<uint8_t>()[row] == 0) {  // ties: their number alone is defined
-        EXPECT_EQ(std::count_if(got.begin(), got.end(), [](double p) { return p > 0; }),
-                  std::count_if(want.begin(), want.end(), [](double p) { return p > 0; }))
-            << "row " << row;
-        continue;
-      }
-      for (int64_t i = 0; i < vocabulary; ++i) {
-        EXPECT_NEAR(got[i], want[i], 1e-6) << "row " << row << ", token " << i;
-      }
-    }
-  }
-}
 
 // Worked by hand: case 73 of faults that users met.
 TEST(Penalties, LookAtPromptAndAnswerAsTheyShould) {
