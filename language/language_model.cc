@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "language/lora_files.h"
 #include "language/weight_codes.h"
 
 namespace weft {
@@ -101,6 +102,9 @@ std::unique_ptr<Transformer> LoadTransformer(const Context& context, const Model
     for (const WeightSlot* part : list) ReadNumbers(context, file.Find(part->name), *part);
     projection->Refresh(context);
     if (!options.keep_master) projection->FreeMaster();
+  }
+  if (!options.adapter.empty()) {
+    AttachLoraAdapter(context, ReadLoraAdapter(options.adapter, file.config()), *model);
   }
   return model;
 }

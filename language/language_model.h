@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "language/model_files.h"
 #include "language/transformer.h"
@@ -14,6 +15,7 @@ struct LoadOptions {
   // faster, and give the bits that rounding them to bf16 gives. Not for training.
   bool keep_quantised = true;
   bool keep_master = false;  // f32 weights, for training and writing
+  std::string adapter;  // a folder in PEFT's format (lora_files.h) beside the weights; "": none
 };
 
 std::unique_ptr<Transformer> LoadTransformer(const Context& context, const ModelFile& file,

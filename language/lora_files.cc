@@ -98,7 +98,7 @@ std::vector<float> Values(const FoundTensor& tensor) {
 }
 
 // The module of transformers that holds a stored tensor's weight: the name without ".weight".
-std::string Module(const StoredTensor& tensor) {
+std::string ModuleOf(const StoredTensor& tensor) {
   return tensor.name.substr(0, tensor.name.size() - std::string_view(".weight").size());
 }
 
@@ -135,7 +135,7 @@ LoraAdapter ReadLoraAdapter(const std::string& folder, const ModelConfig& config
   std::vector<std::string> faults;
   for (const StoredTensor& stored : StoredLayout(config, FileFormat::kHuggingFace)) {
     if (!IsAdaptable(stored)) continue;
-    const std::string module = std::string(kPrefix) + Module(stored);
+    const std::string module = std::string(kPrefix) + ModuleOf(stored);
     const auto a = found.find(module + std::string(kA)), b = found.find(module + std::string(kB));
     if (a == found.end() && b == found.end()) continue;
     const int64_t in = stored.parts[0].weight.shape[1];
@@ -169,6 +169,44 @@ LoraAdapter ReadLoraAdapter(const std::string& folder, const ModelConfig& config
   return adapter;
 }
 
+void AttachLoraAdapter(const Context& context, const LoraAdapter& adapter, Transformer& model) {
+  for (const LoraMatrix& matrix : adapter.matrices) {
+    model.AttachAdapter(context, matrix.weight, matrix.a, matrix.b,
+                        static_cast<float>(adapter.scale()));
+  }
+}
+
+std::vector<StoredWeight> MergeLoraAdapter(std::span<const StoredWeight> weights,
+                                           const LoraAdapter& adapter) {
+  std::vector<StoredWeight> merged;
+  for (const StoredWeight& weight : weights) {
+    const auto found = std::ranges::find(adapter.matrices, weight.name(), &LoraMatrix::weight);
+    if (found == adapter.matrices.end()) {
+      merged.push_back(weight);
+      continue;
+    }
+    const auto read = [&weight, matrix = &*found, rank = adapter.rank, scale = adapter.scale()](
+                          int64_t begin, int64_t end, float* out) {
+      weight.ReadRows(begin, end, out);
+      std::vector<double> sum(static_cast<size_t>(matrix->in));
+      for (int64_t row = begin; row < end; ++row) {
+        std::ranges::fill(sum, 0.0);
+        for (int64_t r = 0; r < rank; ++r) {
+          const auto b = static_cast<double>(matrix->b[row * rank + r]);
+          const float* const a = matrix->a.data() + r * matrix->in;
+          for (int64_t i = 0; i < matrix->in; ++i) sum[i] += b * static_cast<double>(a[i]);
+        }
+        float* const to = out + (row - begin) * matrix->in;
+        for (int64_t i = 0; i < matrix->in; ++i) {
+          to[i] = static_cast<float>(static_cast<double>(to[i]) + scale * sum[i]);
+        }
+      }
+    };
+    merged.emplace_back(WeightSpec{weight.name(), weight.shape()}, read, weight.type());
+  }
+  return merged;
+}
+
 void WriteLoraAdapter(const std::string& folder, const LoraAdapter& adapter,
                       const ModelConfig& config) {
   std::map<std::string_view, const LoraMatrix*, std::less<>> matrices;
@@ -190,7 +228,7 @@ void WriteLoraAdapter(const std::string& folder, const LoraAdapter& adapter,
                           std::ranges::all_of(parts, [&](const LoraMatrix* matrix) {
                             return matrix->a == parts[0]->a;
                           });
-    const std::string module = Module(stored);
+    const std::string module = ModuleOf(stored);
     if (!together) {
       throw Error(ErrorCode::kInvalidArgument,
                   "PEFT's format has one adapter for " + module + ", which holds " +

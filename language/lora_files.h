@@ -5,10 +5,13 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "language/model_config.h"
+#include "language/stored_weight.h"
+#include "language/transformer.h"
 
 namespace weft {
 
@@ -35,6 +38,14 @@ struct LoraAdapter {
 // Error(kInvalidArgument) naming the key; tensors that are missing, unexpected or of another shape
 // are listed in one Error(kCorrupt).
 LoraAdapter ReadLoraAdapter(const std::string& folder, const ModelConfig& config);
+
+// Puts it beside the weights of a model of that config, quantised ones too.
+void AttachLoraAdapter(const Context& context, const LoraAdapter& adapter, Transformer& model);
+
+// The weights with what the adapter adds to them, as views of both, which must outlive them. Each
+// keeps the type that it is stored in.
+std::vector<StoredWeight> MergeLoraAdapter(std::span<const StoredWeight> weights,
+                                           const LoraAdapter& adapter);
 
 // The folder must not exist. Throws Error(kInvalidArgument) where the family fuses matrices that
 // are not adapted together with one A.

@@ -35,8 +35,8 @@ StoredWeight::StoredWeight(WeightSpec spec, const float* values)
       stored_(spec_.name),
       bytes_(reinterpret_cast<const uint8_t*>(values)) {}
 
-StoredWeight::StoredWeight(WeightSpec spec, ReadFunction read)
-    : spec_(std::move(spec)), stored_(spec_.name), read_(std::move(read)) {}
+StoredWeight::StoredWeight(WeightSpec spec, ReadFunction read, WeightType type)
+    : spec_(std::move(spec)), type_(type), stored_(spec_.name), read_(std::move(read)) {}
 
 const uint8_t* StoredWeight::RowBytes(int64_t row) const {
   if (transposed_ || offset_ != 0 || read_) return nullptr;

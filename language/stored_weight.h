@@ -21,9 +21,10 @@ class StoredWeight {
   // the file in messages.
   StoredWeight(const StoredTensor& tensor, const StoredPart& part, WeightType type,
                const uint8_t* bytes, std::string file);
-  // f32, row-major in memory, or whatever `read` gives, as f32.
+  // f32, row-major in memory, or whatever `read` gives. `type`: what it is to be written as when
+  // nothing else is said.
   StoredWeight(WeightSpec spec, const float* values);
-  StoredWeight(WeightSpec spec, ReadFunction read);
+  StoredWeight(WeightSpec spec, ReadFunction read, WeightType type = WeightType::kF32);
 
   const std::string& name() const { return spec_.name; }
   const std::vector<int64_t>& shape() const { return spec_.shape; }  // [out, in] or [n], as torch

@@ -92,6 +92,10 @@ class Transformer {
   // +-1 / sqrt(in) and B zero, as PEFT begins. From here on they are what Parameters and Gradients
   // give and all else is frozen. Throws Error(kInvalidArgument) for a target that the model lacks.
   void AddAdapters(int64_t rank, float scale, std::span<const std::string> targets, Rng& rng);
+  // Puts one that was learnt beside a matrix (its name as in Weights), in any form of its weights:
+  // what it adds has the bits of training with it. a [rank, in], b [out, rank].
+  void AttachAdapter(const Context& context, std::string_view name, std::span<const float> a,
+                     std::span<const float> b, float scale);
   // Every adapter by the canonical name of its matrix.
   struct AdapterSlot {
     std::string name;  // "model.layers.0.self_attn.q_proj"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "language/transformer.h"
 
@@ -237,6 +238,30 @@ void Transformer::AddAdapters(int64_t rank, float scale, std::span<const std::st
       throw Error(ErrorCode::kInvalidArgument,
                   "the model has no matrix " + target + " to put an adapter beside");
     }
+  }
+}
+
+void Transformer::AttachAdapter(const Context& context, std::string_view name,
+                                std::span<const float> a, std::span<const float> b, float scale) {
+  const std::vector<WeightSlot> slots = Weights();
+  const auto slot = std::ranges::find(slots, name, &WeightSlot::name);
+  WEFT_CHECK(slot != slots.end() && slot->projection != nullptr) << "no matrix " << name;
+  const int64_t rank = std::ssize(a) / slot->columns, even = (rank + 1) / 2 * 2;
+  WEFT_CHECK(rank > 0 && std::ssize(a) == rank * slot->columns &&
+             std::ssize(b) == slot->rows * rank)
+      << "an adapter of rank " << rank << " beside " << name;
+  // Products in bf16 go by pairs: an odd rank gets a column of zeros.
+  std::vector<float> padded_a(a.begin(), a.end());
+  padded_a.resize(static_cast<size_t>(even * slot->columns));
+  std::vector<float> padded_b(static_cast<size_t>(slot->rows * even));
+  for (int64_t row = 0; row < slot->rows; ++row) {
+    std::copy_n(b.begin() + row * rank, rank, padded_b.begin() + row * even);
+  }
+  Projection::Adapter& adapter = slot->projection->AddAdapter(slot->first, slot->rows, even, scale);
+  for (const auto& [part, values] : {std::pair{&adapter.a, &padded_a}, {&adapter.b, &padded_b}}) {
+    part->SetRows(0, *values);
+    part->Refresh(context);
+    part->FreeMaster();
   }
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "language/json.h"
 #include "language/language_head.h"
 #include "language/language_model.h"
+#include "language/lora_files.h"
 #include "language/model_name.h"
 #include "language/stored_tensors.h"
 #include "nn/safetensors.h"
@@ -123,6 +125,13 @@ void PutGradientsInPlace(Transformer& model) {
   for (size_t i = 0; i < parameters.size(); ++i) parameters[i].tensor->CopyFrom(gradients[i]);
 }
 
+void CheckGradient(Comparison& comparison, std::span<const float> got,
+                   std::span<const float> expected) {
+  double largest = 0;
+  for (const float value : expected) largest = std::max<double>(largest, std::fabs(value));
+  comparison.Check("gradients", Doubles(got), Doubles(expected), std::max(1e-6, 5e-5 * largest));
+}
+
 void CheckGradients(Comparison& comparison, Transformer& model, const ModelFile& file,
                     const std::string& path) {
   const MappedFile mapped(path);
@@ -133,10 +142,7 @@ void CheckGradients(Comparison& comparison, Transformer& model, const ModelFile&
     const std::vector<float> expected = found->Read();
     std::vector<float> got(expected.size());
     slot.get(0, got);
-    double largest = 0;
-    for (const float value : expected) largest = std::max<double>(largest, std::fabs(value));
-    comparison.Check("gradients", Doubles(std::span<const float>(got)), Doubles(expected),
-                     std::max(1e-6, 5e-5 * largest));
+    CheckGradient(comparison, got, expected);
   }
 }
 
@@ -265,6 +271,54 @@ VerifyReport VerifyModel(const Context& context, const std::string& path,
   return comparison.Report();
 }
 
+VerifyReport VerifyAdapter(const Context& context, const std::string& folder) {
+  const TensorMap recording = ReadSafetensors(folder + "/expected.safetensors");
+  const std::string base =
+      ReadJsonFile(folder + "/adapter_config.json").Find("base_model_name_or_path")->AsString();
+  Opened opened = OpenInFloat32(context, folder + "/" + base);
+  Transformer& model = *opened.model;
+  const LoraAdapter adapter = ReadLoraAdapter(folder, opened.file->config());
+  // As training would have them, with the weights that were learnt.
+  std::set<std::string> targets;
+  for (const LoraMatrix& matrix : adapter.matrices) {
+    const std::string module = matrix.weight.substr(0, matrix.weight.rfind('.'));
+    targets.insert(module.substr(module.rfind('.') + 1));
+  }
+  Rng rng(0, Purpose::kTest);
+  model.AddAdapters(adapter.rank, static_cast<float>(adapter.scale()),
+                    std::vector<std::string>(targets.begin(), targets.end()), rng);
+  for (const Transformer::AdapterSlot& slot : model.Adapters()) {
+    const auto found =
+        std::ranges::find(adapter.matrices, slot.name + ".weight", &LoraMatrix::weight);
+    slot.adapter->a.SetRows(0, found->a);
+    slot.adapter->b.SetRows(0, found->b);
+  }
+  model.Refresh(context);
+  Comparison comparison(folder);
+  const RecordedBatch batch(recording, "right");
+  TransformerTrace trace;
+  const Tensor rows = model.Forward(context, batch.tokens(), &trace);
+  CheckRows(comparison, "logits", batch, Logits(context, model, rows), recording.At("logits_right"),
+            1e-4);
+  Tensor d_final;
+  const double loss =
+      MeanLoss(context, model, rows, batch.Targets(recording.At("labels_right")), &d_final);
+  comparison.Check("loss", loss, recording.At("loss").Item(), 1e-5);
+  model.Backward(context, batch.tokens(), trace, d_final);
+  PutGradientsInPlace(model);
+  for (const Transformer::AdapterSlot& slot : model.Adapters()) {
+    for (const auto& [name, matrix] :
+         {std::pair{"lora_A", &slot.adapter->a}, {"lora_B", &slot.adapter->b}}) {
+      const Tensor want =
+          recording.At("grad.base_model.model." + slot.name + "." + name + ".weight");
+      std::vector<float> got(static_cast<size_t>(want.elements()));
+      matrix->GetRows(0, got);
+      CheckGradient(comparison, got, want.data<float>());
+    }
+  }
+  return comparison.Report();
+}
+
 VerifyReport VerifyModels(const Context& context, const std::string& folder) {
   VerifyReport report;
   std::vector<std::string> paths;
@@ -277,7 +331,9 @@ VerifyReport VerifyModels(const Context& context, const std::string& folder) {
   std::ranges::sort(paths);
   for (const std::string& path : paths) {
     std::string expected;
-    if (DirectoryExists(path)) {
+    if (FileExists(path + "/adapter_config.json")) {
+      Merge(VerifyAdapter(context, path), report);
+    } else if (DirectoryExists(path)) {
       expected = path + "/expected.safetensors";
       if (!FileExists(path + "/model.safetensors")) expected.clear();
     } else if (path.ends_with(".gguf")) {

@@ -16,13 +16,17 @@ namespace weft {
 VerifyReport VerifyModel(const Context& context, const std::string& model,
                          const std::string& expected);
 
+// A LoRA adapter in PEFT's format against expected.safetensors in its folder: logits, loss and the
+// gradients of its matrices. Its base is the folder that its config names, from there.
+VerifyReport VerifyAdapter(const Context& context, const std::string& folder);
+
 // The real chat model against the folder of its recorded conversations: ids, logits, hidden states,
 // greedy answers, log-probabilities, a training step.
 VerifyReport VerifyChatModel(const Context& context, const std::string& model,
                              const std::string& folder);
 
-// Every model and GGUF that a folder of the form of reference/language holds, and the real chat
-// model where it was fetched.
+// Every model, adapter and GGUF that a folder of the form of reference/language holds, and the real
+// chat model where it was fetched.
 VerifyReport VerifyModels(const Context& context, const std::string& folder);
 
 }  // namespace weft

@@ -166,8 +166,8 @@ class Conversation {
 int Chat(const ChatOptionsOfCommand& options) {
   const auto start = Clock::now();
   const LanguageMachine machine(options.threads);
-  const ChatModel chat =
-      LoadChatModel(machine.context, options.model, LoadOptionsOf(options.precision));
+  const ChatModel chat = LoadChatModel(machine.context, options.model,
+                                       LoadOptionsOf(options.precision, options.adapter));
   if (options.statistics) fmt::print(stderr, "loaded in {:.3f} s\n", Seconds(start));
   Conversation conversation(options, machine, chat);
   if (!options.message.empty()) {
@@ -203,8 +203,8 @@ int Chat(const ChatOptionsOfCommand& options) {
 
 int GenerateAnswers(const GenerateOptions& options) {
   const LanguageMachine machine(options.threads);
-  const ChatModel chat =
-      LoadChatModel(machine.context, options.model, LoadOptionsOf(options.precision));
+  const ChatModel chat = LoadChatModel(machine.context, options.model,
+                                       LoadOptionsOf(options.precision, options.adapter));
   const SamplingOptions sampling = SamplingOf(options.sampling, chat.file->generation());
   std::vector<GenerationRequest> requests;
   const auto add = [&](std::vector<int32_t> prompt) {
@@ -281,8 +281,8 @@ int GenerateAnswers(const GenerateOptions& options) {
 
 int Perplexity(const PerplexityOptions& options) {
   const LanguageMachine machine(options.threads);
-  const ChatModel chat =
-      LoadChatModel(machine.context, options.model, LoadOptionsOf(options.precision));
+  const ChatModel chat = LoadChatModel(machine.context, options.model,
+                                       LoadOptionsOf(options.precision, options.adapter));
   const std::vector<int32_t> ids = chat.tokenizer.Encode(ReadFile(options.file));
   const int64_t window = std::min(options.context, chat.model->config().context);
   const int64_t stride = options.stride > 0 ? std::min(options.stride, window) : window;

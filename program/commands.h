@@ -121,9 +121,10 @@ int Plot(const PlotOptions& options);
 int NewEnvironment(const std::string& name, bool mujoco, bool json);
 
 struct ConvertOptions {
-  std::string from;  // a name, a folder or a .gguf file
-  std::string to;    // a .gguf file, or a folder that does not exist
-  std::string type;  // of the weights; "": as they are
+  std::string from;     // a name, a folder or a .gguf file
+  std::string to;       // a .gguf file, or a folder that does not exist
+  std::string type;     // of the weights; "": as they are
+  std::string adapter;  // a LoRA adapter to be merged; "": none
   bool json = false;
 };
 int Convert(const ConvertOptions& options);
@@ -140,6 +141,7 @@ struct ChatOptionsOfCommand {
   std::string model;  // a folder, a .gguf or a name
   std::string system, message;
   std::string precision = "auto";  // as the file is quantised, bf16 or f32
+  std::string adapter;             // a folder of a LoRA adapter; "": none
   SamplingFlags sampling;
   int threads = 0;  // 0: all
   bool statistics = false;
@@ -149,7 +151,7 @@ int Chat(const ChatOptionsOfCommand& options);
 struct GenerateOptions {
   std::string model, file, output;   // JSON lines in and out; "" out: standard output
   std::vector<std::string> prompts;  // texts
-  std::string precision = "auto";
+  std::string precision = "auto", adapter;
   SamplingFlags sampling;
   int64_t samples = 1, batch = 64;
   int threads = 0;
@@ -163,7 +165,7 @@ struct ServeOptions {
   std::string token;  // "": anybody may ask
   int64_t max_requests = 64;
   int64_t max_body = 4 << 20;  // bytes
-  std::string precision = "auto";
+  std::string precision = "auto", adapter;
   int threads = 0;
   bool json = false;
 };
@@ -171,7 +173,7 @@ int Serve(const ServeOptions& options);
 
 struct PerplexityOptions {
   std::string model, file;
-  std::string precision = "auto";
+  std::string precision = "auto", adapter;
   int64_t context = 1024, stride = 0;
   int threads = 0;
   bool json = false;

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "language/lora_files.h"
 #include "language/model_files.h"
 #include "language/model_name.h"
 #include "language/model_writer.h"
@@ -48,8 +49,8 @@ WeightType FolderType(const ModelFile& model) {
   return Info(type).block == 1 ? type : WeightType::kF32;
 }
 
-void WriteGguf(const ModelFile& model, const ConvertOptions& options,
-               std::optional<WeightType> type) {
+void WriteGguf(const ModelFile& model, std::span<const StoredWeight> weights,
+               const ConvertOptions& options, std::optional<WeightType> type) {
   GgufWriteOptions write;
   write.type = type;
   write.name = LastName(model.path());
@@ -58,18 +59,19 @@ void WriteGguf(const ModelFile& model, const ConvertOptions& options,
     write.tokenizer = MakeGgufTokenizer(model.path(), model.config().vocabulary);
     write.tokenizer_json = ReadFile(model.path() + "/tokenizer.json");
   }
-  WriteModelGguf(options.to, model.description(), model.weights(), write,
+  WriteModelGguf(options.to, model.description(), weights, write,
                  ProgressLine(options.to, !options.json));
 }
 
-void WriteFolder(const ModelFile& model, const ConvertOptions& options, WeightType type) {
+void WriteFolder(const ModelFile& model, std::span<const StoredWeight> weights,
+                 const ConvertOptions& options, WeightType type) {
   TextFiles tokenizer;
   if (!model.gguf()) {
     tokenizer = CopyTokenizerFiles(model.path());
   } else if (HasTokenizer(*model.gguf())) {
     tokenizer = MakeTokenizerFiles(*model.gguf(), model.config().context);
   }
-  WriteModelFolder(options.to, model.description(), model.weights(), type, tokenizer,
+  WriteModelFolder(options.to, model.description(), weights, type, tokenizer,
                    ProgressLine(options.to, !options.json));
 }
 
@@ -95,10 +97,21 @@ int Convert(const ConvertOptions& options) {
     throw Error(ErrorCode::kConfig, options.to + " exists");
   }
   const auto model = ModelFile::Open(from);
+  std::vector<StoredWeight> weights(model->weights().begin(), model->weights().end());
+  LoraAdapter adapter;
+  if (!options.adapter.empty()) {
+    adapter = ReadLoraAdapter(options.adapter, model->config());
+    weights = MergeLoraAdapter(model->weights(), adapter);
+    if (gguf && !type && !Info(model->main_type()).writable) {
+      throw Error(ErrorCode::kConfig, options.from + " is in " +
+                                          std::string(Info(model->main_type()).name) +
+                                          ", which is not written: give the --type of the sum");
+    }
+  }
   if (gguf) {
-    WriteGguf(*model, options, type);
+    WriteGguf(*model, weights, options, type);
   } else {
-    WriteFolder(*model, options, type.value_or(FolderType(*model)));
+    WriteFolder(*model, weights, options, type.value_or(FolderType(*model)));
   }
   const auto written = ModelFile::Open(options.to);  // read back, checked whole
   const std::string main_type(Info(written->main_type()).name);

@@ -15,7 +15,7 @@ struct LanguageMachine {
   Context context;
 };
 
-// auto, bf16 or f32. Throws Error(kConfig).
-LoadOptions LoadOptionsOf(const std::string& precision);
+// precision: auto, bf16 or f32; throws Error(kConfig) for others. adapter: a folder, or "".
+LoadOptions LoadOptionsOf(const std::string& precision, const std::string& adapter);
 
 }  // namespace weft

@@ -193,11 +193,12 @@ struct CommandLine {
   }
 
   static void AddModel(CLI::App* command, std::string& model, std::string& precision,
-                       int& threads) {
+                       std::string& adapter, int& threads) {
     command->add_option("model", model, "folder, .gguf file or name (smollm2-135m-instruct)")
         ->required();
     command->add_option("--precision", precision,
                         "auto (as the file is quantised, else bf16), bf16 or f32");
+    command->add_option("--adapter", adapter, "folder of a LoRA adapter in PEFT's format");
     command->add_option("--threads", threads, "default: all")->check(CLI::PositiveNumber);
   }
   static void AddSampling(CLI::App* command, SamplingFlags& flags) {
@@ -215,7 +216,7 @@ struct CommandLine {
 
   void AddLanguage() {
     auto* command = Command("chat", "talk to a language model");
-    AddModel(command, chat.model, chat.precision, chat.threads);
+    AddModel(command, chat.model, chat.precision, chat.adapter, chat.threads);
     AddSampling(command, chat.sampling);
     command->add_option("--system", chat.system, "system prompt");
     command->add_option("--message", chat.message, "say this, print the answer and end");
@@ -223,7 +224,7 @@ struct CommandLine {
     command->callback([this] { status = weft::Chat(chat); });
 
     command = Command("generate", "continue prompts, as JSON lines");
-    AddModel(command, generate.model, generate.precision, generate.threads);
+    AddModel(command, generate.model, generate.precision, generate.adapter, generate.threads);
     AddSampling(command, generate.sampling);
     command->add_option("--prompts", generate.file,
                         "JSON lines with \"prompt\", a text, or \"messages\"");
@@ -235,7 +236,7 @@ struct CommandLine {
     command->callback([this] { status = weft::GenerateAnswers(generate); });
 
     command = Command("serve", "answer clients of OpenAI's API over HTTP");
-    AddModel(command, serve.model, serve.precision, serve.threads);
+    AddModel(command, serve.model, serve.precision, serve.adapter, serve.threads);
     command->add_option("--host", serve.host, "address to listen on; default: 127.0.0.1");
     command->add_option("--port", serve.port, "default: 8000; 0: any that is free")
         ->check(CLI::Range(0, 65535));
@@ -251,7 +252,8 @@ struct CommandLine {
     });
 
     command = Command("perplexity", "how well a language model foresees a text");
-    AddModel(command, perplexity.model, perplexity.precision, perplexity.threads);
+    AddModel(command, perplexity.model, perplexity.precision, perplexity.adapter,
+             perplexity.threads);
     command->add_option("file", perplexity.file, "text file")->required();
     command->add_option("--context", perplexity.context, "tokens seen at a time")
         ->check(CLI::Range(2, 1 << 20));
@@ -311,6 +313,8 @@ struct CommandLine {
         "--type", convert.type,
         "of the weights: f32, f16, bf16 and, for GGUF, q8_0, q4_0, q4_1, q5_0, q5_1; "
         "default: as they are");
+    command->add_option("--adapter", convert.adapter,
+                        "folder of a LoRA adapter in PEFT's format, added to the weights");
     command->callback([this] {
       convert.json = json;
       status = weft::Convert(convert);

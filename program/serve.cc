@@ -330,8 +330,8 @@ class Server {
 
 int Serve(const ServeOptions& options) {
   const LanguageMachine machine(options.threads);
-  const ChatModel chat =
-      LoadChatModel(machine.context, options.model, LoadOptionsOf(options.precision));
+  const ChatModel chat = LoadChatModel(machine.context, options.model,
+                                       LoadOptionsOf(options.precision, options.adapter));
   if (options.token.find_first_of(" \r\n") != std::string::npos) {
     throw Error(ErrorCode::kConfig, "--token: spaces and line ends cannot be sent in a header");
   }

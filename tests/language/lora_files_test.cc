@@ -1,12 +1,17 @@
 #include "language/lora_files.h"
 
+#include <algorithm>
+#include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/check.h"
 #include "base/file.h"
 #include "language/hf_config.h"
+#include "language/language_head.h"
+#include "language/language_model.h"
 #include "language/model_files.h"
+#include "tests/language/tiny_model.h"
 #include "tests/nn/reference.h"
 
 namespace weft {
@@ -40,21 +45,81 @@ TEST(LoraFiles, MergedWeightsEqualPeft) {
   EXPECT_EQ(adapter.base_model, "../llama_gqa_untied");
   EXPECT_EQ(adapter.matrices.size(), 6u);
   const TensorMap merged = ReadSafetensors(models + "llama_lora_adapter/merged.safetensors");
-  for (const LoraMatrix& matrix : adapter.matrices) {
-    std::vector<float> sum = base->Find(matrix.weight).Read();
-    const Tensor* wanted = merged.Find(matrix.weight);
-    ASSERT_TRUE(wanted) << matrix.weight;
-    for (int64_t out = 0; out < matrix.out; ++out) {
-      for (int64_t in = 0; in < matrix.in; ++in) {
-        double add = 0;
-        for (int64_t r = 0; r < 4; ++r) {
-          add += static_cast<double>(matrix.b[out * 4 + r]) *
-                 static_cast<double>(matrix.a[r * matrix.in + in]);
-        }
-        const auto at = static_cast<size_t>(out * matrix.in + in);
-        ASSERT_NEAR(sum[at] + 3 * add, Element(*wanted, at), 1e-5) << matrix.weight;
-      }
+  for (const StoredWeight& weight : MergeLoraAdapter(base->weights(), adapter)) {
+    const Tensor* wanted = merged.Find(weight.name());
+    ASSERT_TRUE(wanted) << weight.name();
+    const std::vector<float> got = weight.Read();
+    for (size_t at = 0; at < got.size(); ++at) {
+      ASSERT_NEAR(got[at], Element(*wanted, at), 1e-6) << weight.name();
     }
+  }
+}
+
+// Beside a quantised matrix, whose products have the bits of its numbers in bf16.
+TEST(LoraFiles, AQuantisedBaseGivesTheBitsOfItsNumbers) {
+  WEFT_REQUIRE_REFERENCE();
+  const auto base = ModelFile::Open(ReferencePath("language/gguf/llama_gqa_untied-q8_0.gguf"));
+  const std::string adapter = ReferencePath("language/models/llama_lora_adapter");
+  const std::vector<int32_t> ids = {5, 17, 300, 42, 8}, positions = {0, 1, 2, 3, 4};
+  const kernels::AttentionSpan span{0, 5, 0, nullptr};
+  const auto logits = [&](const LoadOptions& options) {
+    const auto model = LoadTransformer({}, *base, options);
+    return Logits(
+        {}, *model,
+        model->Forward({}, {.ids = ids, .positions = positions, .spans = {&span, 1}}, nullptr));
+  };
+  const Tensor quantised = logits({.adapter = adapter});
+  const Tensor numbers = logits({.keep_quantised = false, .adapter = adapter});
+  const Tensor alone = logits({});
+  EXPECT_TRUE(std::ranges::equal(quantised.data<float>(), numbers.data<float>()));
+  EXPECT_FALSE(std::ranges::equal(quantised.data<float>(), alone.data<float>()));
+}
+
+// In every precision an adapter beside the weights is one added to them, up to rounding; an odd
+// rank goes by pairs in bf16.
+TEST(LoraFiles, AttachedIsMerged) {
+  LoraAdapter adapter;
+  adapter.rank = 3;
+  adapter.alpha = 6;
+  Numbers numbers(4);
+  adapter.matrices = {{"model.layers.1.self_attn.k_proj.weight", 32, 16, numbers.Vector(3 * 32),
+                       numbers.Vector(16 * 3)},
+                      {"model.layers.0.mlp.up_proj.weight", 32, 48, numbers.Vector(3 * 32),
+                       numbers.Vector(48 * 3)}};
+  const std::vector<int32_t> ids = {5, 17, 30, 42, 8}, positions = {0, 1, 2, 3, 4};
+  const kernels::AttentionSpan span{0, 5, 0, nullptr};
+  for (const Precision precision : {Precision::kFloat32, Precision::kBFloat16}) {
+    const auto logits = [&](Transformer& model) {
+      return Logits(
+          {}, model,
+          model.Forward({}, {.ids = ids, .positions = positions, .spans = {&span, 1}}, nullptr));
+    };
+    const auto attached = MakeTiny(TinyConfig(), precision);
+    const Tensor alone = logits(*attached);
+    AttachLoraAdapter({}, adapter, *attached);
+    const auto source = MakeTiny(TinyConfig()), merged = MakeTiny(TinyConfig(), precision);
+    std::vector<std::vector<float>> values;
+    std::vector<StoredWeight> weights;
+    for (const Transformer::WeightSlot& slot : source->Weights()) {
+      auto& row = values.emplace_back(static_cast<size_t>(slot.rows * slot.columns));
+      slot.get(0, row);
+      weights.emplace_back(WeightSpec{slot.name, {slot.rows, slot.columns}}, row.data());
+    }
+    const auto sums = MergeLoraAdapter(weights, adapter);
+    for (const Transformer::WeightSlot& slot : merged->Weights()) {
+      slot.set(0, std::ranges::find(sums, slot.name, &StoredWeight::name)->Read());
+    }
+    merged->Refresh({});
+    const Tensor got = logits(*attached), want = logits(*merged);
+    double largest = 0;
+    for (int64_t i = 0; i < want.elements(); ++i) {
+      const auto at = static_cast<size_t>(i);
+      const double tolerance = precision == Precision::kFloat32 ? 1e-4 : 0.3;
+      ASSERT_NEAR(got.data<float>()[at], want.data<float>()[at], tolerance) << at;
+      largest =
+          std::max<double>(largest, std::fabs(got.data<float>()[at] - alone.data<float>()[at]));
+    }
+    EXPECT_GT(largest, 1) << "the adapter hardly changes anything";
   }
 }
 
