@@ -97,6 +97,46 @@ bool Generator::Continue(Answer& answer, const Drawn& drawn, const EventFunction
   return finish != FinishReason::kNone;
 }
 
+void Generator::Keep(Answer answer) {
+  // The last token was drawn and not read, and an answer may end before any was.
+  const int64_t length = answer.sequence.length();
+  if (length == 0 || length > options_.kept_tokens) return;
+  Kept kept{.ids = answer.request->prompt, .sequence = std::move(answer.sequence)};
+  kept.ids.insert(kept.ids.end(), answer.ids.begin(), answer.ids.end());
+  kept.ids.resize(static_cast<size_t>(length));
+  // What another one begins with is there twice.
+  std::erase_if(kept_, [&](const Kept& other) {
+    return other.ids.size() <= kept.ids.size() &&
+           std::equal(other.ids.begin(), other.ids.end(), kept.ids.begin());
+  });
+  kept_.push_back(std::move(kept));
+  int64_t total = 0;
+  for (const Kept& one : kept_) total += std::ssize(one.ids);
+  while (total > options_.kept_tokens) {
+    total -= std::ssize(kept_.front().ids);
+    kept_.erase(kept_.begin());
+  }
+}
+
+void Generator::Reuse(Prompt& prompt) {
+  const std::vector<int32_t>& ids = prompt.request.prompt;
+  size_t longest = 0;
+  auto best = kept_.end();
+  for (auto kept = kept_.begin(); kept != kept_.end(); ++kept) {
+    const auto [end, other] = std::ranges::mismatch(kept->ids, ids);
+    const auto common = static_cast<size_t>(end - kept->ids.begin());
+    if (common >= longest) {
+      longest = common;
+      best = kept;
+    }
+  }
+  longest = std::min(longest, ids.size() - 1);  // the last token's row gives the answer's first
+  if (best == kept_.end() || longest == 0) return;
+  prompt.sequence = best->sequence.Fork(cache_, static_cast<int64_t>(longest));
+  reused_tokens_ += static_cast<int64_t>(longest);
+  std::rotate(best, best + 1, kept_.end());
+}
+
 void Generator::Step(const EventFunction& event) {
   const auto cancelled = [&](int64_t number, int64_t sample) {
     event({.request = number,
@@ -111,8 +151,10 @@ void Generator::Step(const EventFunction& event) {
     }
   }
   std::erase_if(waiting_, [](const Prompt& prompt) { return prompt.cancelled; });
-  for (const Answer& answer : running_) {
-    if (answer.cancelled) cancelled(answer.number, answer.sample);
+  for (Answer& answer : running_) {
+    if (!answer.cancelled) continue;
+    cancelled(answer.number, answer.sample);
+    Keep(std::move(answer));
   }
   std::erase_if(running_, [](const Answer& answer) { return answer.cancelled; });
 
@@ -139,6 +181,7 @@ void Generator::Step(const EventFunction& event) {
   for (Prompt& prompt : waiting_) {
     // A request with more samples than there are rows runs alone.
     if (budget == 0 || (rows > 0 && rows + prompt.request.samples > options_.max_rows)) break;
+    if (prompt.sequence.length() == 0) Reuse(prompt);
     const auto left = std::span<const int32_t>(prompt.request.prompt)
                           .subspan(static_cast<size_t>(prompt.sequence.length()));
     const int64_t count = std::min(budget, std::ssize(left));
@@ -196,7 +239,11 @@ void Generator::Step(const EventFunction& event) {
   }
   std::vector<Answer> next;
   for (size_t i = 0; i < running_.size(); ++i) {
-    if (!Continue(running_[i], tokens[i], event)) next.push_back(std::move(running_[i]));
+    if (!Continue(running_[i], tokens[i], event)) {
+      next.push_back(std::move(running_[i]));
+    } else {
+      Keep(std::move(running_[i]));
+    }
   }
   waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(read));
   running_ = std::move(next);

@@ -44,6 +44,10 @@ class Generator {
   struct Options {
     int64_t max_rows = 64;            // answers in progress
     int64_t max_prompt_tokens = 512;  // read in a step
+    // Keys and values of so many tokens of ended answers and their prompts are kept, the latest
+    // used. A prompt that begins as one of them, as a conversation's next turn does, reads the rest
+    // alone; what is said has the same bits. 0: none.
+    int64_t kept_tokens = 0;
   };
   // The model and the context must outlive this.
   Generator(const Context& context, const Transformer& model, const Options& options);
@@ -62,6 +66,8 @@ class Generator {
   void Step(const EventFunction& event);
 
   int64_t cache_bytes() const { return cache_.bytes(); }
+  // Prompt tokens that did not have to be read, over all requests.
+  int64_t reused_tokens() const { return reused_tokens_; }
 
  private:
   struct Prompt {  // being read, or waiting for it
@@ -78,6 +84,11 @@ class Generator {
     bool cancelled = false;
   };
 
+  struct Kept {
+    std::vector<int32_t> ids;  // of the filled positions
+    KeyValueCache::Sequence sequence;
+  };
+
   struct Drawn {
     SampledToken token;
     std::vector<SampledToken> likeliest;
@@ -85,6 +96,10 @@ class Generator {
 
   // The next token of an answer; logits [V] are used up.
   Drawn Draw(const Answer& answer, std::span<float> logits) const;
+  // Keeps the keys of an answer that has ended, as far as options allow.
+  void Keep(Answer answer);
+  // A prompt that is not read yet goes on from what is kept.
+  void Reuse(Prompt& prompt);
   // Appends and reports it; whether the answer has ended.
   bool Continue(Answer& answer, const Drawn& drawn, const EventFunction& event);
 
@@ -94,7 +109,8 @@ class Generator {
   KeyValueCache cache_;
   std::vector<Prompt> waiting_;
   std::vector<Answer> running_;
-  int64_t next_ = 0;
+  std::vector<Kept> kept_;  // the latest used last
+  int64_t next_ = 0, reused_tokens_ = 0;
 };
 
 // All answers to all requests, in order: what a batch job wants.

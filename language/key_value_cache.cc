@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/check.h"
 #include "tensor/kernels_attention.h"
 
 namespace weft {
@@ -28,12 +29,19 @@ std::byte* const* KeyValueCache::Sequence::Extend(KeyValueCache& cache, int64_t 
   return pointers_.data();
 }
 
-KeyValueCache::Sequence KeyValueCache::Sequence::Fork(KeyValueCache& cache) const {
+// What the copied page holds from `length` on is written before it is read.
+KeyValueCache::Sequence KeyValueCache::Sequence::Fork(KeyValueCache& cache, int64_t length) const {
+  WEFT_CHECK(length >= 0 && length <= length_) << "position " << length << " of " << length_;
+  const int64_t pages = (length + kernels::kPagePositions - 1) / kernels::kPagePositions;
   Sequence fork = *this;
-  if (length_ % kernels::kPagePositions == 0) return fork;
+  fork.length_ = length;
+  fork.pages_.resize(static_cast<size_t>(pages));
+  fork.pointers_.resize(static_cast<size_t>(pages));
+  if (length % kernels::kPagePositions == 0) return fork;
+  const std::byte* const from = fork.pointers_.back();
   fork.pages_.back() = cache.NewPage();
   fork.pointers_.back() = fork.pages_.back()->raw();
-  std::memcpy(fork.pointers_.back(), pointers_.back(), static_cast<size_t>(cache.page_bytes_));
+  std::memcpy(fork.pointers_.back(), from, static_cast<size_t>(cache.page_bytes_));
   return fork;
 }
 

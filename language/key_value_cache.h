@@ -21,8 +21,10 @@ class KeyValueCache {
     int64_t length() const { return length_; }
     // Room for `count` more positions, which then count as filled: the pages to be written.
     std::byte* const* Extend(KeyValueCache& cache, int64_t count);
-    // A sequence of its own that goes on from here. Full pages are shared, the last one is copied.
-    Sequence Fork(KeyValueCache& cache) const;
+    // A sequence of its own that goes on after the first `length` positions of this one. Full pages
+    // are shared, the last one is copied.
+    Sequence Fork(KeyValueCache& cache, int64_t length) const;
+    Sequence Fork(KeyValueCache& cache) const { return Fork(cache, length_); }
 
    private:
     std::vector<std::shared_ptr<Tensor>> pages_;

@@ -78,7 +78,11 @@ class Conversation {
  public:
   Conversation(const ChatOptionsOfCommand& options, const LanguageMachine& machine,
                const ChatModel& chat)
-      : options_(options), machine_(machine), chat_(chat), system_(options.system) {
+      : options_(options),
+        chat_(chat),
+        system_(options.system),
+        // A turn reads what is new of it.
+        generator_(machine.context, *chat.model, {.kept_tokens = chat.model->config().context}) {
     sampling_ = SamplingOf(options.sampling, chat.file->generation());
     Reset();
   }
@@ -127,16 +131,15 @@ class Conversation {
     double first = 0;
     int64_t tokens = 0;
     interrupted = false;
-    Generator generator(machine_.context, *chat_.model);
-    const int64_t prompt = std::ssize(request.prompt);
-    const int64_t number = generator.Add(std::move(request));
-    while (!generator.idle()) {
-      generator.Step([&](const GenerationEvent& event) {
+    const int64_t prompt = std::ssize(request.prompt), reused = generator_.reused_tokens();
+    const int64_t number = generator_.Add(std::move(request));
+    while (!generator_.idle()) {
+      generator_.Step([&](const GenerationEvent& event) {
         if (event.id < 0) return;
         if (++tokens == 1) first = Seconds(start);
         if (event.finish != FinishReason::kStop) show(text_of.Add(event.id));
       });
-      if (interrupted || text_of.stopped()) generator.Cancel(number);
+      if (interrupted || text_of.stopped()) generator_.Cancel(number);
     }
     show(text_of.Finish());
     messages_.Append(Message("assistant", answer));
@@ -146,16 +149,18 @@ class Conversation {
     if (options_.statistics) {
       const double rest = Seconds(start) - first;
       fmt::print(stderr,
-                 "{} prompt tokens, first token after {:.3f} s, {} tokens, {:.1f} tokens/s\n",
-                 prompt, first, tokens, tokens > 1 ? static_cast<double>(tokens - 1) / rest : 0.0);
+                 "{} prompt tokens, {} of them new, first token after {:.3f} s, {} tokens, {:.1f} "
+                 "tokens/s\n",
+                 prompt, prompt - (generator_.reused_tokens() - reused), first, tokens,
+                 tokens > 1 ? static_cast<double>(tokens - 1) / rest : 0.0);
     }
   }
 
  private:
   const ChatOptionsOfCommand& options_;
-  const LanguageMachine& machine_;
   const ChatModel& chat_;
   std::string system_;
+  Generator generator_;
   SamplingOptions sampling_;
   JsonValue messages_;
   uint64_t turn_ = 0;

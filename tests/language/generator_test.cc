@@ -81,6 +81,64 @@ TEST_P(Precisions, LogProbabilitiesHaveTheBitsOfTheTrainingPath) {
   }
 }
 
+// Turns of a conversation: each prompt begins with what was said before.
+TEST_P(Precisions, ATurnOverKeptKeysHasTheBitsOfOneReadWhole) {
+  const auto model = MakeTiny(TinyConfig(), GetParam());
+  const Context context;
+  const auto run = [](Generator& generator, const GenerationRequest& request) {
+    GeneratedAnswer answer;
+    generator.Add(request);
+    while (!generator.idle()) {
+      generator.Step([&](const GenerationEvent& event) {
+        answer.ids.push_back(event.id);
+        answer.log_probabilities.push_back(event.log_probability);
+      });
+    }
+    return answer;
+  };
+  Generator talk(context, *model, {.kept_tokens = 256});
+  std::vector<int32_t> said = Prompt(30, 3);
+  int64_t before = 0;
+  for (int turn = 0; turn < 3; ++turn) {
+    GenerationRequest request{.prompt = said, .max_new_tokens = 20, .seed = 7};
+    request.first_sample = static_cast<uint64_t>(turn);
+    const GeneratedAnswer got = run(talk, request);
+    const GeneratedAnswer want = Generate(context, *model, {&request, 1})[0][0];
+    EXPECT_EQ(got.ids, want.ids) << "turn " << turn;
+    EXPECT_EQ(got.log_probabilities, want.log_probabilities) << "turn " << turn;
+    // All but the last token of the answer, which was drawn and not read.
+    EXPECT_EQ(talk.reused_tokens() - before, turn == 0 ? 0 : std::ssize(said) - 15 - 1);
+    before = talk.reused_tokens();
+    said.insert(said.end(), got.ids.begin(), got.ids.end());
+    for (int32_t id = 0; id < 15; ++id) said.push_back((id + turn) % 60);
+  }
+  // A prompt that leaves the conversation in the middle of a page reads the rest.
+  GenerationRequest other{.prompt = said, .max_new_tokens = 20, .seed = 9};
+  other.prompt.resize(100);
+  other.prompt[70] = (other.prompt[70] + 1) % 60;
+  const GeneratedAnswer got = run(talk, other);
+  EXPECT_EQ(got.log_probabilities, Generate(context, *model, {&other, 1})[0][0].log_probabilities);
+  EXPECT_EQ(talk.reused_tokens() - before, 70);
+  // The same prompt again: its last token is read.
+  EXPECT_EQ(run(talk, other).ids, got.ids);
+  EXPECT_EQ(talk.reused_tokens() - before, 70 + 99);
+}
+
+TEST(Generator, KeepsNoMoreTokensThanItMay) {
+  const auto model = MakeTiny(TinyConfig());
+  const Context context;
+  Generator generator(context, *model, {.kept_tokens = 128});
+  const auto ignore = [](const GenerationEvent&) {};
+  for (int32_t first = 0; first < 5; ++first) {
+    generator.Add({.prompt = Prompt(50, first), .max_new_tokens = 10});
+    while (!generator.idle()) generator.Step(ignore);
+  }
+  EXPECT_EQ(generator.cache_bytes(), 2 * model->page_bytes());  // two of 59 tokens
+  generator.Add({.prompt = Prompt(150, 9), .max_new_tokens = 10});
+  while (!generator.idle()) generator.Step(ignore);
+  EXPECT_EQ(generator.cache_bytes(), 2 * model->page_bytes()) << "too long to be kept";
+}
+
 TEST(Generator, StopsAtAStopIdAndWhenCancelled) {
   const auto model = MakeTiny(TinyConfig());
   const Context context;
