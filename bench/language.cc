@@ -57,12 +57,20 @@ struct Sequences {
   TokenBatch tokens() const { return {.ids = ids, .positions = positions, .spans = spans}; }
 };
 
-// A step of training all weights: forward, loss, backward, AdamW.
+// A step of training, forward, loss, backward, AdamW: of all weights or, with a rank, of LoRA
+// adapters beside all matrices of attention and feed-forward.
 class Trainer {
  public:
-  Trainer(const Context& context, std::unique_ptr<Transformer> model)
+  Trainer(const Context& context, std::unique_ptr<Transformer> model, int64_t rank = 0)
       : context_(context), model_(std::move(model)) {
-    model_->EnableGradient();
+    if (rank > 0) {
+      const std::vector<std::string> targets = {"q_proj",    "k_proj",  "v_proj",   "o_proj",
+                                                "gate_proj", "up_proj", "down_proj"};
+      Rng rng(1, Purpose::kInitialise);
+      model_->AddAdapters(rank, 2.0f, targets, rng);
+    } else {
+      model_->EnableGradient();
+    }
     model_->Refresh(context);
     optimizer_ = std::make_unique<Optimizer>(OptimizerConfig(), model_->Parameters());
   }
@@ -117,6 +125,9 @@ struct LanguageBench::Impl {
     } else if (wanted == "bf16" || wanted == "f32") {
       model = Load({.precision = wanted == "f32" ? Precision::kFloat32 : Precision::kBFloat16,
                     .keep_quantised = false});
+    } else if (wanted == "lora_bf16") {
+      constexpr int64_t kRank = 16;
+      trainer = std::make_unique<Trainer>(context, Load({.keep_master = true}), kRank);
     } else if (wanted.starts_with("train_")) {
       const bool f32 = wanted == "train_f32";
       trainer = std::make_unique<Trainer>(
@@ -186,9 +197,10 @@ LanguageBench::~LanguageBench() = default;
 
 const std::vector<std::string>& LanguageBench::Names() {
   static const auto& names = *new std::vector<std::string>{
-      "decode_bf16_1",       "decode_bf16_8",      "decode_bf16_32", "prefill_bf16_512",
-      "decode_f32_1",        "prefill_f32_512",    "decode_q4_1_1",  "prefill_q4_1_512",
-      "finetune_bf16_4x256", "finetune_f32_4x256", "gpt2_f32_4x64",  "first_token"};
+      "decode_bf16_1",       "decode_bf16_8",      "decode_bf16_32",  "prefill_bf16_512",
+      "decode_f32_1",        "prefill_f32_512",    "decode_q4_1_1",   "prefill_q4_1_512",
+      "finetune_bf16_4x256", "finetune_f32_4x256", "lora_bf16_4x256", "gpt2_f32_4x64",
+      "first_token"};
   return names;
 }
 
@@ -197,6 +209,10 @@ double LanguageBench::Measure(const std::string& name) {
   if (name == "first_token") return impl.FirstToken();
   if (name.starts_with("finetune_")) {
     impl.Use(name.starts_with("finetune_bf16") ? "train_bf16" : "train_f32");
+    return impl.trainer->TokensPerSecond(Sequences(4, 256, 49152));
+  }
+  if (name == "lora_bf16_4x256") {
+    impl.Use("lora_bf16");
     return impl.trainer->TokensPerSecond(Sequences(4, 256, 49152));
   }
   if (name == "gpt2_f32_4x64") {

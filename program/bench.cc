@@ -312,6 +312,7 @@ constexpr LanguagePeer kLanguagePeers[] = {
     {"prefill_q4_1_512", 1700, 492, "llama.cpp"},
     {"finetune_bf16_4x256", 700, 545, "torch, best of 517-545 (TRL 285)"},
     {"finetune_f32_4x256", 420, 197, "torch, best of 181-197 (TRL 132)"},
+    {"lora_bf16_4x256", 1000, 548, "torch, r = 16 on all linear layers"},
     {"gpt2_f32_4x64", 400, 171, "torch (llm.c 87)"},
     {"first_token", 0.3, 0.15, "llama.cpp loads in 0.07-0.15 s (transformers 3.4 s)"},
 };
