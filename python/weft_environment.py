@@ -226,12 +226,11 @@ class Side:
         for leaf, value, output in zip(self.leaves, self.values(observation, info), outputs):
             value = np.asarray(value)
             check(leaf, value, value.shape)
-            target = output[row]
-            if target.shape == value.shape:
+            if value.shape == output.shape[1:]:
                 output[row] = value
             else:  # narrower than the widest agent's
-                target[:value.size] = value
-                target[value.size:] = 0
+                output[row, :value.size] = value
+                output[row, value.size:] = 0
 
 
 def check(leaf, value, shape):
@@ -276,7 +275,7 @@ class Environments:
         }
 
     def attach(self, path, fields):
-        memory = np.memmap(path, dtype=np.uint8, mode="r+")
+        memory = np.asarray(np.memmap(path, dtype=np.uint8, mode="r+"))  # whose elements are cheaper to reach
 
         def array(field):
             count = int(np.prod(field["shape"]))
