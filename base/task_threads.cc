@@ -1,5 +1,6 @@
 #include "base/task_threads.h"
 
+#include <atomic>
 #include <cfenv>
 #include <condition_variable>
 #include <deque>
@@ -17,20 +18,21 @@ struct TaskThreads::State {
   std::mutex mutex;  // of what follows
   std::condition_variable changed;
   std::deque<int64_t> waiting;
-  bool stop = false;
+  std::atomic<bool> stop = false, any = false;  // any: of those that wait; written with the mutex
   std::vector<std::thread> threads;
 
   void Work() {
     std::fesetenv(FE_DFL_ENV);  // as the threads of a ThreadPool
-    std::unique_lock lock(mutex);
     while (true) {
+      SpinBriefly([&] { return stop || any; });
+      std::unique_lock lock(mutex);
       changed.wait(lock, [&] { return stop || !waiting.empty(); });
       if (stop) return;
       const int64_t next = waiting.front();
       waiting.pop_front();
+      any = !waiting.empty();
       lock.unlock();
       task(next);
-      lock.lock();
     }
   }
 };
@@ -56,6 +58,7 @@ void TaskThreads::Post(std::span<const int64_t> tasks) {
   {
     const std::scoped_lock lock(state_->mutex);
     state_->waiting.insert(state_->waiting.end(), tasks.begin(), tasks.end());
+    state_->any = !state_->waiting.empty();
   }
   if (tasks.size() == 1) {
     state_->changed.notify_one();

@@ -3,12 +3,23 @@
 // is the business of ThreadPool.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
 
 namespace weft {
+
+// Looks for up to some 50 us whether ready() holds: what is about to come is cheaper so than by
+// sleeping until it is there.
+template <class Ready>
+void SpinBriefly(Ready ready) {
+  constexpr std::chrono::microseconds kPatience{50};
+  const auto start = std::chrono::steady_clock::now();
+  while (!ready() && std::chrono::steady_clock::now() - start < kPatience) {
+  }
+}
 
 class TaskThreads {
  public:

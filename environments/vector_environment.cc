@@ -119,11 +119,23 @@ void VectorEnvironment::Run(int64_t id) {
   } catch (...) {
     unit.failure = std::current_exception();
   }
+  bool wakes;
   {
     const std::scoped_lock lock(mutex_);
     ready_.push_back(id);
+    ready_count_ = ready_.size();
+    wakes = wanted_ > 0 && ready_.size() >= wanted_;
   }
-  changed_.notify_one();
+  if (wakes) changed_.notify_one();
+}
+
+std::unique_lock<std::mutex> VectorEnvironment::AwaitReady(size_t count) {
+  SpinBriefly([&] { return ready_count_ >= count; });
+  std::unique_lock lock(mutex_);
+  wanted_ = count;
+  changed_.wait(lock, [&] { return ready_.size() >= count; });
+  wanted_ = 0;
+  return lock;
 }
 
 void VectorEnvironment::Advance(Unit& unit) const {
@@ -144,10 +156,10 @@ void VectorEnvironment::Advance(Unit& unit) const {
 void VectorEnvironment::Receive(std::span<int64_t> ids, VectorStep& out) {
   WEFT_CHECK_LE(std::ssize(ids), under_way_) << "environments of " << spec().id << " under way";
   {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return ready_.size() >= ids.size(); });
+    const auto lock = AwaitReady(ids.size());
     std::copy_n(ready_.begin(), ids.size(), ids.begin());
     ready_.erase(ready_.begin(), ready_.begin() + std::ssize(ids));
+    ready_count_ = ready_.size();
   }
   under_way_ -= std::ssize(ids);
   std::ranges::sort(ids);
@@ -180,9 +192,9 @@ TensorMap VectorEnvironment::Save() const {
 
 void VectorEnvironment::Load(const TensorMap& state) {
   {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return std::ssize(ready_) == under_way_; });
+    const auto lock = AwaitReady(static_cast<size_t>(under_way_));
     ready_.clear();
+    ready_count_ = 0;
   }
   under_way_ = 0;
   const Tensor& over = state.At("over");

@@ -15,6 +15,7 @@
 // pays where steps are long and uneven (Python, pictures, physics with contacts).
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -96,12 +97,15 @@ class VectorEnvironment {
   void Start(std::span<const int64_t> ids, Task task);
   void Run(int64_t id);  // on any thread
   void Advance(Unit& unit) const;
+  std::unique_lock<std::mutex> AwaitReady(size_t count);
 
   const Autoreset autoreset_;
   std::vector<std::unique_ptr<Unit>> units_;
-  std::mutex mutex_;  // of ready_
+  std::mutex mutex_;  // of ready_ and wanted_
   std::condition_variable changed_;
   std::deque<int64_t> ready_;  // in the order in which they finished
+  std::atomic<size_t> ready_count_ = 0;
+  size_t wanted_ = 0;  // that somebody sleeps for; 0: nobody
   int64_t under_way_ = 0;
   std::unique_ptr<TaskThreads> threads_;  // last: it uses all above
 };
