@@ -39,7 +39,7 @@ std::string CharacterTokenizer(std::string_view text) {
   }
   JsonValue json = ParseJson(
       R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":[],"normalizer":null,)"
-      R"("pre_tokenizer":{"type":"Split","pattern":{"Regex":"[\\s\\S]"},"behavior":"Isolated",)"
+      R"("pre_tokenizer":{"type":"Split","pattern":{"Regex":".|\\n"},"behavior":"Isolated",)"
       R"("invert":false},"post_processor":null,"decoder":{"type":"Fuse"},"model":{"type":"BPE",)"
       R"("dropout":null,"unk_token":null,"continuing_subword_prefix":null,)"
       R"("end_of_word_suffix":null,"fuse_unk":false,"byte_fallback":false,)"
