@@ -4,6 +4,7 @@
 //
 //   data ==batch==> learner
 #include <cmath>
+#include <mutex>
 
 #include "language/hf_config.h"
 #include "language/model_family.h"
@@ -72,7 +73,6 @@ class Pretrain final : public OfflineTraining {
     schedule = "cosine";
     warmup_steps = 100;
     batch = 12;
-    precision = "f32";
     optimizer.name = "adamw";
     optimizer.beta2 = 0.99;
     optimizer.weight_decay = 0.1;
@@ -109,13 +109,17 @@ class Pretrain final : public OfflineTraining {
                          .evaluate_every = evaluate_every});
   }
   TextFiles TokenizerFiles() const override {
-    return model.empty() ? MakeTokenizer(text) : OfflineTraining::TokenizerFiles();
+    if (!model.empty()) return OfflineTraining::TokenizerFiles();
+    const std::lock_guard lock(mutex_);
+    if (made_.empty()) made_ = MakeTokenizer(text);
+    return made_;
   }
   ModelDescription Description() const override {
     if (!model.empty()) return OfflineTraining::Description();
     const Tokenizer tokenizer =
         Tokenizer::FromJson(TokenizerFiles().front().second, "tokenizer.json");
-    ModelDescription description = architecture.Describe(tokenizer.size(), text.window);
+    const int64_t vocabulary = (tokenizer.size() + 31) / 32 * 32;  // products go by blocks
+    ModelDescription description = architecture.Describe(vocabulary, text.window);
     const int32_t end = tokenizer.Find("<|endoftext|>");
     description.config.eos.clear();
     if (end >= 0) description.config.eos.push_back(end);
@@ -146,6 +150,10 @@ class Pretrain final : public OfflineTraining {
     made->Refresh(context);
     return made;
   }
+
+ private:
+  mutable std::mutex mutex_;  // fragments are made on threads of their own
+  mutable TextFiles made_;
 };
 
 WEFT_REGISTER_LANGUAGE_METHOD(Pretrain, "pretrain",

@@ -22,7 +22,14 @@ std::string ReadAll(const std::vector<std::string>& files) {
 // The characters that occur, in the order of their code points.
 std::set<std::string> Characters(std::string_view text) {
   std::set<std::string> characters;
+  bool seen[128] = {};
   for (size_t begin = 0; begin < text.size();) {
+    if (const auto byte = static_cast<uint8_t>(text[begin]); byte < 128) {
+      if (!seen[byte]) characters.emplace(1, text[begin]);
+      seen[byte] = true;
+      ++begin;
+      continue;
+    }
     size_t end = begin + 1;
     while (end < text.size() && (text[end] & 0xC0) == 0x80) ++end;
     characters.emplace(text.substr(begin, end - begin));
