@@ -247,7 +247,7 @@ int FinishLanguage(const LanguageMethod& method, const RunDirectory& directory,
     if (stopped_early) {
       fmt::print("saved; go on with   weft resume {}\n", directory.path());
     } else {
-      fmt::print("model                   {}/model (weft chat talks to it)\n", directory.path());
+      fmt::print("model                   {}/model\n", directory.path());
     }
   }
   std::fflush(stdout);
