@@ -179,7 +179,14 @@ INSTANTIATE_TEST_SUITE_P(Methods, Offline,
                          testing::Values("sft", "dpo", "kto", "orpo", "simpo", "reward_model"),
                          [](const auto& information) { return information.param; });
 
-class OfflineFiles : public Offline {};
+class OfflineFiles : public Offline {
+ protected:
+  static TensorMap Rows(const Transformer& model, const LanguageBatch& batch) {
+    TensorMap map;
+    map.Set("rows", model.Forward({}, batch.view(), nullptr));
+    return map;
+  }
+};
 
 TEST_F(OfflineFiles, AdaptersAreTrainedAloneAndLeaveAnAdapterAndAModel) {
   const auto method = Make("sft",
@@ -193,6 +200,34 @@ TEST_F(OfflineFiles, AdaptersAreTrainedAloneAndLeaveAnAdapterAndAModel) {
   EXPECT_LT(figures[1].value, figures[0].value);
   EXPECT_TRUE(FileExists(folder_.Path("model_adapter/adapter_model.safetensors")));
   EXPECT_TRUE(FileExists(folder_.Path("model/tokenizer.json")));
+}
+
+// Who samples with a snapshot samples with the adapters that are being trained.
+TEST_F(OfflineFiles, ASnapshotCarriesItsAdapters) {
+  const auto file = ModelFile::Open(folder_.Path("model"));
+  for (const Precision precision : {Precision::kFloat32, Precision::kBFloat16}) {
+    const auto trained = LoadTransformer({}, *file, {.precision = precision, .keep_master = true});
+    const std::vector<std::string> targets = {"q_proj", "up_proj"};
+    Rng rng(3, Purpose::kTest);
+    trained->AddAdapters(2, 1.5f, targets, rng);
+    LanguageBatch batch;
+    batch.AddSequence(std::vector<int32_t>{1, 2, 3, 4, 5}, {});
+    trained->Refresh({});
+    const uint64_t plain = Hash(Rows(*trained, batch));
+    Transformer sampler(file->config(), precision);
+    for (int round = 0; round < 2; ++round) {
+      for (const Transformer::AdapterSlot& slot : trained->Adapters()) {
+        std::vector<float> rows(static_cast<size_t>(slot.adapter->b.in() * slot.adapter->b.out()));
+        for (float& value : rows) value = static_cast<float>(rng.Normal());
+        slot.adapter->b.SetRows(0, rows);
+      }
+      trained->Refresh({});
+      sampler.Adopt(trained->Snapshot());
+      const uint64_t adapted = Hash(Rows(*trained, batch));
+      EXPECT_NE(adapted, plain);
+      EXPECT_EQ(Hash(Rows(sampler, batch)), adapted) << "round " << round;
+    }
+  }
 }
 
 TEST_F(OfflineFiles, ARewardModelIsLoadedAsAScorer) {
