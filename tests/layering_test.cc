@@ -31,7 +31,7 @@ const std::vector<ThirdParty> kThirdParty = {
      std::regex("environments/box2d/.*\\.(cc|h)|tests/environments/fast_joint_test\\.cc")},
     {"yaml-cpp/", std::regex("base/yaml\\.cc")},
     {"fmt/", std::regex("(tests/)?program/.*\\.cc")},
-    {"CLI/", std::regex("program/main\\.cc")},
+    {"CLI/", std::regex("program/command_line\\.h")},
     {"nlohmann/", std::regex("(tests/)?program/.*\\.cc|environments/python/python_worker\\.cc")},
     {"httplib.h", std::regex("program/http_server\\.cc")},
     {"pcre2.h", std::regex("language/tokenizer/regex\\.cc")},
