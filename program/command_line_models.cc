@@ -17,15 +17,27 @@ void CommandLine::AddModelFiles() {
   Call(command, convert, weft::Convert);
 
   const auto tokenize = std::make_shared<TokenizeOptions>();
-  command = Command("tokenize", "show the tokens of a text");
-  command->add_option("model", tokenize->model, "name, folder, tokenizer.json or .gguf file")
-      ->required();
+  command = Command("tokenize", "show the tokens of a text, or learn a vocabulary from texts");
+  command->add_option("model", tokenize->model, "name, folder, tokenizer.json or .gguf file");
   command->add_option("text", tokenize->text, "the text; default: standard input");
   command->add_option("--file", tokenize->file, "a file with the text");
   command->add_flag("--special", tokenize->special, "with the tokens put around a text, as BOS");
   command->add_flag("--plain", tokenize->plain, "read control tokens in the text as plain text");
   command->add_flag("--ids", tokenize->ids, "only the ids, on one line");
   command->add_flag("--pieces", tokenize->pieces, "only the tokens as the vocabulary spells them");
+  auto* learn = command->add_option_group("learning", "a byte-level BPE from texts");
+  auto* train = learn->add_option("--train", tokenize->train, "files of text to learn from");
+  learn->add_option("--vocabulary", tokenize->vocabulary, "tokens at most; default: 32000")
+      ->needs(train)
+      ->check(CLI::Range(256, 1 << 24));
+  learn
+      ->add_option("--pre", tokenize->pre,
+                   "how text is cut into words: gpt-2 (default), qwen2, ...")
+      ->needs(train);
+  learn->add_option("--special-token", tokenize->specials, "a control token; may be repeated")
+      ->needs(train);
+  learn->add_option("--output,-o", tokenize->output, "folder to make")->needs(train);
+  train->needs("--output");
   Call(command, tokenize, weft::Tokenize);
 
   auto* data = Command("data", "look at a file of data as a model will see it");

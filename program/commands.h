@@ -86,6 +86,12 @@ struct TokenizeOptions {
   bool special = false;    // with the tokens that are put around a text
   bool plain = false;      // control tokens inside the text are plain text
   bool ids = false, pieces = false;
+  // Instead of showing tokens: learn a byte-level BPE from these files of text.
+  std::vector<std::string> train;
+  int64_t vocabulary = 32'000;
+  std::string pre = "gpt-2";          // the pre-tokenizer, as GGUF names it
+  std::vector<std::string> specials;  // control tokens, ids from 0
+  std::string output;                 // a folder to make
   bool json = false;
 };
 int Tokenize(const TokenizeOptions& options);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/check.h"
+#include "base/file.h"
 #include "language/json.h"
 #include "language/tokenizer/tokenizer.h"
 #include "language/tokenizer_files.h"
@@ -25,6 +26,32 @@ TEST(TrainBpe, MergesTheMostFrequentPairThenThatOfTheLowestIds) {
   EXPECT_THAT(TrainBpe(texts, {.vocabulary = 257}).merges, ElementsAre("a b"));
   EXPECT_THAT(TrainBpe(texts, {.vocabulary = 270, .min_count = 4}).merges,
               ElementsAre("a b", "c d"));
+}
+
+// Merges and tokens in the order in which the `tokenizers` library learns them, see
+// make_bpe_merges.py.
+TEST(TrainBpe, LearnsWhatTheLibraryLearns) {
+  const std::string text = ReadFile(WEFT_TEST_DATA "/language/bpe_text.txt");
+  std::vector<std::string_view> lines;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = text.find('\n', begin) + 1;
+    lines.push_back(std::string_view(text).substr(begin, end - begin));
+    begin = end;
+  }
+  const JsonValue page = ReadJsonFile(WEFT_TEST_DATA "/language/bpe_merges.json");
+  ASSERT_EQ(page.Members().size(), 2u);
+  const auto texts = [](const JsonValue& list) {
+    std::vector<std::string> values;
+    for (const JsonValue& item : list.Items()) values.push_back(item.AsString());
+    return values;
+  };
+  for (const auto& [pre, want] : page.Members()) {
+    BpeTraining training{.pre = pre, .specials = texts(*want.Find("specials"))};
+    ASSERT_TRUE(want.Find("vocabulary")->GetInteger(training.vocabulary));
+    const GgufTokenizer learnt = TrainBpe(lines, training);
+    EXPECT_EQ(learnt.merges, texts(*want.Find("merges"))) << pre;
+    EXPECT_EQ(learnt.tokens, texts(*want.Find("tokens"))) << pre;
+  }
 }
 
 TEST(TrainBpe, CountsOverlapsOnce) {
