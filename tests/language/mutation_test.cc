@@ -1,22 +1,17 @@
-// Valid files damaged at random, the same way each time: readers give a model or an Error, never
-// anything else. The sanitizer builds run these too.
+// Valid files damaged at random, the same way each time: readers give a result or an Error, never
+// anything else. The sanitizer builds run these too, and libFuzzer goes on from here.
 #include <cstring>
-#include <functional>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "base/check.h"
 #include "base/file.h"
 #include "base/random.h"
-#include "language/gguf.h"
-#include "language/gguf_config.h"
 #include "language/gguf_tokenizer.h"
 #include "language/hf_config.h"
 #include "language/json.h"
-#include "language/model_files.h"
 #include "language/model_writer.h"
-#include "language/stored_tensors.h"
-#include "language/tokenizer/tokenizer.h"
+#include "tests/fuzz/targets.h"
+#include "tests/language/tokenizer_files.h"
 
 namespace weft {
 namespace {
@@ -115,70 +110,63 @@ std::string Damaged(std::string bytes, Rng& rng) {
   return bytes;
 }
 
-// How many of the damaged files were accepted; everything but an Error fails the test.
-int Accepted(const std::string& valid, int files, uint64_t stream,
-             const std::function<void(const std::string&)>& load) {
-  EXPECT_NO_THROW(load(valid));
-  int accepted = 0;
-  Rng rng(Rng::State{11, stream, 0});
-  for (int i = 0; i < files; ++i) {
-    const std::string damaged = Damaged(valid, rng);
-    try {
-      load(damaged);
-      ++accepted;
-    } catch (const Error& error) {
-      EXPECT_FALSE(error.message().empty());
-    }
-  }
-  return accepted;
-}
-
 std::span<const uint8_t> Bytes(const std::string& text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
+// How many of the damaged files were accepted.
+int Accepted(const std::string& target_name, const std::string& valid, int files, uint64_t stream) {
+  const fuzz::Target& target = *fuzz::FindTarget(target_name);
+  EXPECT_TRUE(target.read(Bytes(valid))) << target_name;
+  int accepted = 0;
+  Rng rng(Rng::State{11, stream, 0});
+  for (int i = 0; i < files; ++i) accepted += target.read(Bytes(Damaged(valid, rng)));
+  return accepted;
+}
+
 TEST(Mutation, GgufFilesGiveAModelOrAnError) {
-  const Files files;
-  const int accepted = Accepted(files.gguf, 3000, 1, [](const std::string& bytes) {
-    const GgufFile file(Bytes(bytes), "m.gguf");
-    const ModelDescription description = ReadGgufConfig(file);
-    std::vector<FoundTensor> found;
-    for (const GgufTensor& tensor : file.tensors()) {
-      found.push_back({tensor.name, tensor.shape, tensor.type, tensor.bytes});
-    }
-    const std::vector<std::string> used = {"rope_freqs.weight"};
-    for (const StoredWeight& weight :
-         JoinWeights(description.config, FileFormat::kGguf, std::move(found), used, "m.gguf")) {
-      weight.Read();
-    }
-    Tokenizer::FromGguf(ReadGgufTokenizer(file), "m.gguf").Encode("abc <s> d");
-  });
+  const int accepted = Accepted("gguf", Files().gguf, 3000, 1);
   EXPECT_GT(accepted, 30);  // a changed weight is no fault
   EXPECT_LT(accepted, 2000);
 }
 
 TEST(Mutation, SafetensorsGiveWeightsOrAnError) {
-  const Files files;
-  const int accepted = Accepted(files.safetensors, 3000, 2, [&](const std::string& bytes) {
-    std::vector<FoundTensor> found;
-    AddSafetensors(Bytes(bytes), "m.safetensors", found);
-    for (const StoredWeight& weight : JoinWeights(
-             files.description.config, FileFormat::kHuggingFace, std::move(found), {}, "m")) {
-      weight.Read();
-    }
-  });
+  const int accepted = Accepted("safetensors", Files().safetensors, 3000, 2);
   EXPECT_GT(accepted, 30);
   EXPECT_LT(accepted, 2500);
 }
 
 TEST(Mutation, ConfigsGiveADescriptionOrAnError) {
   testing::internal::CaptureStderr();  // warnings of keys that no longer are those they were
-  const int accepted = Accepted(kConfig, 3000, 3, [](const std::string& text) {
-    ReadHfConfig(ParseJson(text, "config.json"), "config.json");
-  });
+  const int accepted = Accepted("config", kConfig, 3000, 3);
   EXPECT_NE(testing::internal::GetCapturedStderr().find("unknown keys are ignored"),
             std::string::npos);
+  EXPECT_GT(accepted, 30);
   EXPECT_LT(accepted, 1500);
+}
+
+TEST(Mutation, YamlGivesAConfigOrAnError) {
+  const int accepted = Accepted("yaml",
+                                "steps: 2000\nrate: 1e-3  # of learning\nquick: true\n"
+                                "country: \"no\"\nsizes: [64, 64,\n  32]\n",
+                                3000, 4);
+  EXPECT_GT(accepted, 30);
+  EXPECT_LT(accepted, 2500);
+}
+
+TEST(Mutation, TokenizersWorkOrAreRefused) {
+  const int accepted = Accepted("tokenizer", SmallTokenizerJson(), 1500, 5);
+  EXPECT_GT(accepted, 30);
+  EXPECT_LT(accepted, 1400);
+}
+
+TEST(Mutation, TemplatesRenderOrAreRefused) {
+  const int accepted = Accepted("template",
+                                "{%- for m in messages if m.role != 'x' %}{{ m['role'] ~ ': ' + "
+                                "m.content | trim }}{% endfor %}{{ bos_token }}",
+                                3000, 6);
+  EXPECT_GT(accepted, 30);
+  EXPECT_LT(accepted, 2500);
 }
 
 }  // namespace
