@@ -2,12 +2,16 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <fstream>
+#include <vector>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
 #include "base/file.h"
+
+#include "base/check.h"
 
 namespace weft {
 namespace {
@@ -88,6 +92,20 @@ void ShaBlock(std::array<uint32_t, 8>& hash, const uint8_t* block) {
 
 uint32_t Crc32c(std::span<const uint8_t> bytes, uint32_t seed) {
   return ~CrcUpdate(~seed, bytes);
+}
+
+FileSum SumOfFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw Error(ErrorCode::kIo, path + ": cannot be read");
+  FileSum sum;
+  std::vector<char> piece(size_t{1} << 20);
+  while (file.read(piece.data(), std::ssize(piece)), file.gcount() > 0) {
+    const auto count = static_cast<size_t>(file.gcount());
+    sum.crc32c = Crc32c({reinterpret_cast<const uint8_t*>(piece.data()), count}, sum.crc32c);
+    sum.bytes += count;
+  }
+  if (file.bad()) throw Error(ErrorCode::kIo, path + ": cannot be read to its end");
+  return sum;
 }
 
 std::string Sha256(std::span<const uint8_t> bytes) {

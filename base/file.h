@@ -73,6 +73,12 @@ class MappedFile {
 // CRC-32C (Castagnoli), as TensorBoard records, checkpoints and the wire use it. The checksum of a
 // text in two parts is Crc32c(second, Crc32c(first)).
 uint32_t Crc32c(std::span<const uint8_t> bytes, uint32_t seed = 0);
+struct FileSum {
+  uint64_t bytes = 0;
+  uint32_t crc32c = 0;
+};
+// Of a file, read in pieces. Throws Error(kIo).
+FileSum SumOfFile(const std::string& path);
 // Lower-case hexadecimal SHA-256.
 std::string Sha256(std::span<const uint8_t> bytes);
 

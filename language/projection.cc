@@ -114,8 +114,8 @@ void Projection::TransposeCodes() {
     GetColumn(n, column.data());
     for (int64_t k = 0; k < in_; ++k) to[kernels::PanelIndex(in_, out_, k, n)] = column[k];
   }
-  transposed_pairs_ = Tensor::Empty({PanelElements(out_, in_)}, DType::kBFloat16);
-  kernels::PackTransposedPairs({}, in_, out_, to, Halves(transposed_pairs_));
+  transposed_codes_ = Tensor::Empty({PanelElements(out_, in_)}, DType::kBFloat16);
+  kernels::PackTransposedPairs({}, in_, out_, to, Halves(transposed_codes_));
 }
 
 void Projection::Refresh(const Context& context) {
@@ -124,7 +124,7 @@ void Projection::Refresh(const Context& context) {
     adapter->b.Refresh(context);
   }
   if (codes_.defined()) {
-    if (differentiable_ && !transposed_pairs_.defined()) TransposeCodes();
+    if (differentiable_ && !transposed_codes_.defined()) TransposeCodes();
     return;
   }
   weight().MarkWritten();
@@ -133,11 +133,6 @@ void Projection::Refresh(const Context& context) {
     pairs_ = Tensor::Empty({PanelElements(in_, out_)}, DType::kBFloat16);
   }
   kernels::PackPairs(context, in_, out_, Floats(weight_), Halves(pairs_));
-  if (!differentiable_) return;
-  if (!transposed_pairs_.defined()) {
-    transposed_pairs_ = Tensor::Empty({PanelElements(out_, in_)}, DType::kBFloat16);
-  }
-  kernels::PackTransposedPairs(context, in_, out_, Floats(weight_), Halves(transposed_pairs_));
 }
 
 void Projection::FreeMaster() {
@@ -258,7 +253,13 @@ void Projection::BackwardBase(const Context& context, const Tensor& x, const Ten
     return;
   }
   if (d_x != nullptr) {
-    kernels::DenseBf16(context, rows, out_, in_, Halves(d_z), Halves(transposed_pairs_),
+    // Made for each use: a second copy of all weights costs more memory than this costs time.
+    Tensor transposed = transposed_codes_;
+    if (!transposed.defined()) {
+      transposed = Tensor::Empty({PanelElements(out_, in_)}, DType::kBFloat16);
+      kernels::PackTransposedPairs(context, in_, out_, Floats(weight_), Halves(transposed));
+    }
+    kernels::DenseBf16(context, rows, out_, in_, Halves(d_z), Halves(transposed),
                        accumulate ? d_x : nullptr, in_, d_x);
   }
   if (!has_gradient()) return;

@@ -53,7 +53,7 @@ class Projection {
                 const uint16_t* offsets);
 
   // Makes what products in bf16 read from the f32 weight: after loading and after each step of an
-  // optimiser. Where Backward works, its transpose too.
+  // optimiser.
   void Refresh(const Context& context);
   // Keeps only what inference reads.
   void FreeMaster();
@@ -93,8 +93,8 @@ class Projection {
   int64_t in_ = 0, out_ = 0;
   Precision precision_ = Precision::kFloat32;
   Tensor weight_, bias_;
-  Tensor pairs_, transposed_pairs_;  // bf16
-  Tensor codes_;                     // instead of weight_ and pairs_
+  Tensor pairs_;                     // bf16
+  Tensor codes_, transposed_codes_;  // instead of weight_ and pairs_; the transpose in bf16
   kernels::CodeWidth width_ = kernels::CodeWidth::k4;
   Tensor d_weight_, d_bias_;
   bool differentiable_ = false;

@@ -55,7 +55,8 @@ class Learner : public Fragment {
 
   // Everything an Agent of the algorithm loads; shared by handle, not written again.
   virtual TensorMap Snapshot() = 0;
-  virtual TensorMap CopyPolicy() const = 0;  // the same as own copies, for checkpoints
+  // The same for checkpoints: what it holds is not written to any more.
+  virtual TensorMap CopyPolicy() const = 0;
   virtual void LoadPolicy(const TensorMap& policy) = 0;
   virtual TensorMap SaveRest() const = 0;  // optimisers, statistics, random positions
   virtual void LoadRest(const TensorMap& state) = 0;

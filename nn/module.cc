@@ -83,6 +83,16 @@ TensorMap CopyState(std::span<const NamedParameter> parameters) {
   return state;
 }
 
+TensorMap ShareState(std::span<const NamedParameter> parameters) {
+  TensorMap state;
+  for (const NamedParameter& parameter : parameters) state.Set(parameter.name, *parameter.tensor);
+  return state;
+}
+
+void HaveAlone(Tensor& tensor) {
+  if (!tensor.unique()) tensor = tensor.Clone();
+}
+
 void LoadState(std::span<const NamedParameter> parameters, const TensorMap& state) {
   CheckFits(parameters, state);
   CheckFinite(state, ErrorCode::kCorrupt);

@@ -41,6 +41,11 @@ int64_t CountElements(std::span<const NamedParameter> parameters);
 
 // Copies in own memory, off every tape.
 TensorMap CopyState(std::span<const NamedParameter> parameters);
+// The same without a copy, for state too large for two: whoever writes to a tensor first makes sure
+// that he has it alone.
+TensorMap ShareState(std::span<const NamedParameter> parameters);
+// Copies it when others have a handle too, and leaves the old one to them.
+void HaveAlone(Tensor& tensor);
 
 // Writes the elements of state into the parameters, whatever layout either has. Before anything is
 // written, throws Error(kInvalidArgument) that lists every missing, unexpected and mis-shaped

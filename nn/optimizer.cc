@@ -98,6 +98,8 @@ double Optimizer::Step(std::span<const Tensor> gradients, double learning_rate, 
 }
 
 void Optimizer::StepOne(size_t index, const Tensor& gradient, double learning_rate, double scale) {
+  if (!first_.empty()) HaveAlone(first_[index]);
+  if (!second_.empty()) HaveAlone(second_[index]);
   const Context& context = CurrentContext();
   const int64_t count = gradient.stored_elements();
   const float* d = gradient.data<float>().data();
@@ -153,7 +155,7 @@ std::vector<NamedParameter> Optimizer::StateEntries() {
 }
 
 TensorMap Optimizer::Save() const {
-  TensorMap state = CopyState(const_cast<Optimizer*>(this)->StateEntries());  // only read
+  TensorMap state = ShareState(const_cast<Optimizer*>(this)->StateEntries());  // only read
   state.Set("step", Tensor::From<int64_t>({}, {steps_}));
   return state;
 }
@@ -165,6 +167,8 @@ void Optimizer::Load(const TensorMap& state) {
   }
   TensorMap moments = state;
   moments.Erase("step");
+  for (Tensor& moment : first_) HaveAlone(moment);
+  for (Tensor& moment : second_) HaveAlone(moment);
   LoadState(StateEntries(), moments);
   steps_ = step->data<int64_t>()[0];
 }

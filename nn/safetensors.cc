@@ -249,7 +249,11 @@ TensorMap ReadSafetensors(const std::string& path, SafetensorsMetadata* metadata
   return ParseSafetensors(file.bytes(), path, metadata);
 }
 
-std::string ToSafetensorsBytes(const TensorMap& tensors, const SafetensorsMetadata& metadata) {
+namespace {
+
+// Calls write(bytes) for the parts of the file in order, a tensor at a time.
+template <class F>
+void Serialise(const TensorMap& tensors, const SafetensorsMetadata& metadata, F&& write) {
   // Data by falling element size; within one size in the map's order.
   std::vector<size_t> order(tensors.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -291,26 +295,37 @@ std::string ToSafetensorsBytes(const TensorMap& tensors, const SafetensorsMetada
   header += '}';
   header.resize((header.size() + 7) / 8 * 8, ' ');
 
-  std::string out;
-  out.reserve(kLengthBytes + header.size() + data_bytes);
+  std::string length;
   for (size_t i = 0; i < kLengthBytes; ++i) {
-    out += static_cast<char>((uint64_t{header.size()} >> (8 * i)) & 0xFF);
+    length += static_cast<char>((uint64_t{header.size()} >> (8 * i)) & 0xFF);
   }
-  out += header;
-  out.resize(kLengthBytes + header.size() + data_bytes);
-  char* data = out.data() + kLengthBytes + header.size();
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    const Tensor tensor = tensors.entry(i).second.ToLayout(Layout::kRowMajor);
+  write(length);
+  write(header);
+  for (const size_t index : order) {
+    const Tensor tensor = tensors.entry(index).second.ToLayout(Layout::kRowMajor);
     if (const uint64_t bytes = LogicalBytes(tensor); bytes > 0) {
-      std::memcpy(data + begins[i], tensor.raw(), bytes);
+      write(std::string_view(reinterpret_cast<const char*>(tensor.raw()), bytes));
     }
   }
+}
+
+}  // namespace
+
+std::string ToSafetensorsBytes(const TensorMap& tensors, const SafetensorsMetadata& metadata) {
+  std::string out;
+  Serialise(tensors, metadata, [&](std::string_view bytes) { out += bytes; });
   return out;
 }
 
 void WriteSafetensors(const std::string& path, const TensorMap& tensors,
                       const SafetensorsMetadata& metadata) {
-  WriteFileAtomic(path, ToSafetensorsBytes(tensors, metadata));
+  WriteFileAtomic(path, [&](const std::string& temporary) {
+    AppendFile file(temporary, 0);
+    Serialise(tensors, metadata, [&](std::string_view bytes) {
+      const std::string refusal = file.Append(bytes);
+      if (!refusal.empty()) throw Error(ErrorCode::kIo, path + ": " + refusal);
+    });
+  });
 }
 
 }  // namespace weft

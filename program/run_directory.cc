@@ -57,17 +57,15 @@ std::string StepName(int64_t steps) {
   return std::string(12 - std::min<size_t>(12, digits.size()), '0') + digits;
 }
 
-std::string ReadVerified(const std::string& path, const Json& record) {
-  std::string bytes = ReadFile(path, uint64_t{1} << 40);
-  const auto span = std::span(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
-  if (bytes.size() != record.at("bytes").get<uint64_t>()) {
-    throw Error(ErrorCode::kCorrupt, path + ": has " + std::to_string(bytes.size()) +
+void VerifyFile(const std::string& path, const Json& record) {
+  const FileSum sum = SumOfFile(path);
+  if (sum.bytes != record.at("bytes").get<uint64_t>()) {
+    throw Error(ErrorCode::kCorrupt, path + ": has " + std::to_string(sum.bytes) +
                                          " bytes instead of " + record.at("bytes").dump());
   }
-  if (Crc32c(span) != record.at("crc32c").get<uint32_t>()) {
+  if (sum.crc32c != record.at("crc32c").get<uint32_t>()) {
     throw Error(ErrorCode::kCorrupt, path + ": its checksum does not match checkpoint.json");
   }
-  return bytes;
 }
 
 // Checks lengths and checksums of every file of a checkpoint; returns its record.
@@ -76,7 +74,7 @@ Json Verify(const std::string& path) {
   try {
     record = Json::parse(ReadFile(path + "/" + kRecord, 1 << 20));
     for (const auto& [file, facts] : record.at("files").items())
-      ReadVerified(path + "/" + file, facts);
+      VerifyFile(path + "/" + file, facts);
   } catch (const Json::exception& error) {
     throw Error(ErrorCode::kCorrupt, path + "/" + kRecord + ": " + error.what());
   }
@@ -157,9 +155,8 @@ void RunDirectory::Save(const Checkpoint& checkpoint, int64_t keep) const {
                 {"perturbed", checkpoint.perturbed},
                 {"files", Json::object()}};
     for (const char* file : {kState, kPolicy}) {
-      const MappedFile mapped(temporary + "/" + file);
-      record["files"][file] = {{"bytes", mapped.bytes().size()},
-                               {"crc32c", Crc32c(mapped.bytes())}};
+      const FileSum sum = SumOfFile(temporary + "/" + file);
+      record["files"][file] = {{"bytes", sum.bytes}, {"crc32c", sum.crc32c}};
     }
     WriteFileAtomic(temporary + "/" + kRecord, record.dump(2) + "\n");
   });
