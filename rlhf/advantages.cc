@@ -26,7 +26,7 @@ std::vector<double> TokenRewards(const Responses& responses, std::span<const dou
                                  std::span<const double> score, std::span<const uint8_t> has_eos,
                                  const TokenRewardOptions& options) {
   std::vector<double> reward(responses.tokens());
-  for (int64_t t = 0; t < responses.tokens(); ++t) {
+  for (int64_t t = 0; options.beta != 0 && t < responses.tokens(); ++t) {
     reward[t] = -options.beta * EstimateKl(options.kl, old_log_p[t], reference_log_p[t]);
   }
   for (int64_t i = 0; i < responses.count(); ++i) {

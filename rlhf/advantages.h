@@ -23,7 +23,8 @@ struct TokenRewardOptions {
   double missing_eos_penalty = 0;
 };
 // [T]: -beta kl everywhere, and on the last token of each answer the score, less the penalty where
-// it did not end by itself, clipped (Ziegler et al. 2019). An empty answer has no reward.
+// it did not end by itself, clipped (Ziegler et al. 2019). An empty answer has no reward. With beta
+// 0 the log-probabilities are not read.
 std::vector<double> TokenRewards(const Responses& responses, std::span<const double> old_log_p,
                                  std::span<const double> reference_log_p,
                                  std::span<const double> score, std::span<const uint8_t> has_eos,

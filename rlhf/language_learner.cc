@@ -10,6 +10,7 @@
 #include "language/lora_files.h"
 #include "language/model_name.h"
 #include "language/model_writer.h"
+#include "tensor/kernels.h"
 
 namespace weft {
 
@@ -196,6 +197,18 @@ void LanguageBatch::AddAnswers(std::span<const int32_t> prompt,
   }
 }
 
+LanguageBatch BatchOf(const Samples& samples, std::span<const int64_t> prompts) {
+  LanguageBatch batch;
+  for (const int64_t prompt : prompts) {
+    std::vector<std::span<const int32_t>> answers;
+    for (int64_t i = prompt * samples.group; i < (prompt + 1) * samples.group; ++i) {
+      answers.push_back(samples.responses.Of(std::span<const int32_t>(samples.ids), i));
+    }
+    batch.AddAnswers(samples.prompts[prompt], answers);
+  }
+  return batch;
+}
+
 void LanguageBatch::AddSequence(std::span<const int32_t> sequence,
                                 std::span<const uint8_t> learnt) {
   const int64_t count = std::ssize(sequence) - (learnt.empty() ? 0 : 1);
@@ -208,10 +221,12 @@ void LanguageBatch::AddSequence(std::span<const int32_t> sequence,
   }
 }
 
-LanguageLearner::LanguageLearner(const LanguageTraining& config, const Replica& replica)
+LanguageLearner::LanguageLearner(const LanguageTraining& config, const Replica& replica,
+                                 double temperature)
     : Learner(config.LearnerSettings()),
       config_(config),
       context_(replica.context),
+      head_{.temperature = static_cast<float>(temperature)},
       model_(config.LoadStart(
           context_,
           {.precision = config.precision_in_use(), .keep_quantised = false, .keep_master = true})) {
@@ -230,7 +245,7 @@ std::vector<float> LanguageLearner::LogProbabilities(const LanguageBatch& batch,
                                                      TransformerTrace* trace, Tensor* rows) {
   if (trace != nullptr) trace->recompute = config_.recompute;
   *rows = model_->Forward(context_, batch.view(), trace);
-  const TokenScores scores = ScoreTokens(context_, *model_, *rows, batch.targets, {});
+  const TokenScores scores = ScoreTokens(context_, *model_, *rows, batch.targets, head_);
   std::vector<float> log_p;
   for (int64_t t = 0; t < batch.tokens(); ++t) {
     if (batch.targets[t] >= 0) log_p.push_back(scores.log_probability.data<float>()[t]);
@@ -239,7 +254,8 @@ std::vector<float> LanguageLearner::LogProbabilities(const LanguageBatch& batch,
 }
 
 void LanguageLearner::AddGradient(const LanguageBatch& batch, TransformerTrace& trace,
-                                  const Tensor& rows, std::span<const double> d_log_p) {
+                                  const Tensor& rows, std::span<const double> d_log_p,
+                                  const Tensor* d_rows) {
   std::vector<float> by_row(batch.targets.size());
   size_t next = 0;
   for (size_t t = 0; t < batch.targets.size(); ++t) {
@@ -247,13 +263,18 @@ void LanguageLearner::AddGradient(const LanguageBatch& batch, TransformerTrace& 
   }
   Tensor d_final;
   ScoreTokens(
-      context_, *model_, rows, batch.targets, {},
+      context_, *model_, rows, batch.targets, head_,
       [&](const HeadBlock& block) {
         for (size_t i = 0; i < block.rows.size(); ++i) {
           block.d_log_probability[i] = by_row[block.rows[i]];
         }
       },
       &d_final);
+  if (d_rows != nullptr) {
+    float* const sum = d_final.data<float>().data();
+    kernels::BinaryForward(context_, Binary::kAdd, Broadcasting::kNone, 1, d_final.elements(), sum,
+                           d_rows->data<float>().data(), sum);
+  }
   model_->Backward(context_, batch.view(), trace, d_final);
 }
 
@@ -263,6 +284,7 @@ double LanguageLearner::learning_rate() const {
 
 double LanguageLearner::Minimise(weft::Ports& ports) {
   ports.AllReduce(gradients_);
+  for (const NamedParameter& parameter : parameters_) HaveAlone(*parameter.tensor);
   const double norm = optimizer_->Step(
       gradients_, learning_rate(),
       config_.max_gradient_norm > 0 ? config_.max_gradient_norm : Optimizer::kNoClip);
@@ -272,6 +294,7 @@ double LanguageLearner::Minimise(weft::Ports& ports) {
 }
 
 void LanguageLearner::LoadPolicy(const TensorMap& policy) {
+  for (const NamedParameter& parameter : parameters_) HaveAlone(*parameter.tensor);
   LoadState(parameters_, policy);
   model_->Refresh(context_);
 }

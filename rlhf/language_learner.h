@@ -16,6 +16,7 @@
 #include "learners/learner.h"
 #include "learners/method.h"
 #include "nn/optimizer.h"
+#include "rlhf/samples.h"
 
 namespace weft {
 
@@ -96,11 +97,22 @@ struct LanguageBatch {
   // A sequence. learnt [ids]: 1 for each token that is to be foreseen by the one before it, so that
   // the last token needs no row and has none; empty: a row for every token, nothing is wanted.
   void AddSequence(std::span<const int32_t> sequence, std::span<const uint8_t> learnt);
+  // use(number, row) for the rows of which something is wanted.
+  template <class F>
+  void ForWanted(F&& use) const {
+    int64_t number = 0;
+    for (int64_t row = 0; row < tokens(); ++row) {
+      if (targets[row] >= 0) use(number++, row);
+    }
+  }
 };
+// The answers to some of the prompts, in order.
+LanguageBatch BatchOf(const Samples& samples, std::span<const int64_t> prompts);
 
 class LanguageLearner : public Learner {
  public:
-  LanguageLearner(const LanguageTraining& config, const Replica& replica);
+  // temperature: logits are divided by it.
+  LanguageLearner(const LanguageTraining& config, const Replica& replica, double temperature = 1);
 
  protected:
   const Context& context() const { return context_; }
@@ -108,15 +120,16 @@ class LanguageLearner : public Learner {
   // log p of every wanted token of a batch, in order.
   std::vector<float> LogProbabilities(const LanguageBatch& batch, TransformerTrace* trace,
                                       Tensor* rows);
-  // Adds the gradient of a loss whose derivatives by those log-probabilities are d_log_p.
+  // Adds the gradient of a loss whose derivatives by those log-probabilities are d_log_p and, where
+  // it reads the rows too, by these d_rows [T, H] f32.
   void AddGradient(const LanguageBatch& batch, TransformerTrace& trace, const Tensor& rows,
-                   std::span<const double> d_log_p);
+                   std::span<const double> d_log_p, const Tensor* d_rows = nullptr);
   // One optimiser step along what was added; returns the gradient's norm.
   double Minimise(weft::Ports& ports);
   double learning_rate() const;
 
   TensorMap Snapshot() override { return model_->Snapshot(); }
-  TensorMap CopyPolicy() const override { return CopyState(parameters_); }
+  TensorMap CopyPolicy() const override { return ShareState(parameters_); }
   void LoadPolicy(const TensorMap& policy) override;
   TensorMap SaveRest() const override;
   void LoadRest(const TensorMap& state) override;
@@ -124,6 +137,7 @@ class LanguageLearner : public Learner {
  private:
   const LanguageTraining& config_;
   const Context context_;
+  const HeadOptions head_;
   std::unique_ptr<Transformer> model_;
   std::vector<NamedParameter> parameters_;
   std::vector<Tensor> gradients_;

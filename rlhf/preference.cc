@@ -12,9 +12,10 @@
 
 #include "language/chat_model.h"
 #include "language/model_name.h"
+#include "rlhf/answer_evaluation.h"
 #include "rlhf/offline.h"
 #include "rlhf/preference_losses.h"
-#include "rlhf/rollout.h"
+#include "rlhf/tasks.h"
 
 namespace weft {
 namespace {
@@ -68,21 +69,24 @@ class Preference : public OfflineTraining {
   std::vector<Figure> Compare(const Context& context, const Examples&, Transformer& start,
                               Transformer& trained) const override {
     if (data.task.empty() || held_out_samples == 0) return {};
-    const auto file = ModelFile::Open(ResolveModel(model));
-    ChatModel chat{.file = nullptr,
-                   .model = nullptr,
-                   .tokenizer = LoadTokenizerOf(*file),
-                   .chat_template = LoadTemplateOf(*file),
-                   .stop_ids = {}};
-    chat.stop_ids = StopIds(*file, chat.tokenizer);
-    const TaskAccuracy before =
-        EvaluateTask(context, chat, start, data.task, seed, held_out_samples);
-    const TaskAccuracy after =
-        EvaluateTask(context, chat, trained, data.task, seed, held_out_samples);
-    return {{"task_before", before.mean},
-            {"task_before_error", before.error},
-            {"task", after.mean},
-            {"task_error", after.error}};
+    const std::string path = ResolveModel(model);
+    const auto file = ModelFile::Open(path);
+    const Tokenizer tokenizer = LoadTokenizerOf(*file);
+    PromptConfig prompts;
+    prompts.task = data.task;
+    const PromptStream stream(prompts, path, seed);
+    RewardList right;
+    right.Add("exact");
+    RewardSum reward(right, {});
+    return AnswerEvaluation{.context = context,
+                            .tokenizer = tokenizer,
+                            .stop_ids = StopIds(*file, tokenizer),
+                            .prompts = stream.held_out(),
+                            .reward = reward,
+                            .seed = seed,
+                            .samples = held_out_samples,
+                            .max_new_tokens = Task(data.task).max_new_tokens()}
+        .Compare(start, trained);
   }
 
  protected:

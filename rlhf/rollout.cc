@@ -4,67 +4,59 @@
 #include <memory>
 #include <vector>
 
+#include "base/log.h"
 #include "language/generator.h"
-#include "rlhf/samples.h"
-#include "rlhf/tasks.h"
+#include "language/language_head.h"
+#include "rlhf/language_learner.h"
+#include "rlhf/phase_timer.h"
 
 namespace weft {
 namespace {
 
-// What all three need of a model's files, without its weights.
+// What fragments need of a model's files, without its weights.
 struct Speech {
   std::unique_ptr<ModelFile> file;
   Tokenizer tokenizer;
-  std::optional<ChatTemplate> chat_template;
   std::vector<int32_t> stop_ids;
 
   explicit Speech(const std::string& path)
       : file(ModelFile::Open(path)),
         tokenizer(LoadTokenizerOf(*file)),
-        chat_template(LoadTemplateOf(*file)),
-        stop_ids(StopIds(*file, tokenizer)) {
-    if (!chat_template) {
-      throw Error(ErrorCode::kConfig, "model: " + path + " has no chat template to ask it with");
-    }
-  }
-  std::vector<int32_t> Encode(const JsonValue& messages) const {
-    return tokenizer.Encode(chat_template->Render(messages, {.add_generation_prompt = true}).text);
-  }
+        stop_ids(StopIds(*file, tokenizer)) {}
 };
 
 class Prompts final : public Fragment {
  public:
   explicit Prompts(const RolloutOptions& options)
-      : options_(options),
-        task_(options.task),
-        speech_(options.model),
-        stream_(Task::Stream(options.seed)) {}
+      : options_(options), stream_(options.prompts_from, options.model, options.seed) {
+    if (stream_.skipped() > 0) {
+      LogWarn(std::to_string(stream_.skipped()) + " prompts are longer than " +
+              std::to_string(options.prompts_from.max_prompt_tokens) + " tokens and left out");
+    }
+  }
 
   PortSet Needs() const override { return {}; }
   void Step(Ports& ports) override {
     Samples samples;
-    for (const TaskPrompt& prompt : task_.Training(stream_, options_.prompts)) {
-      samples.prompts.push_back(speech_.Encode(prompt.messages));
-      samples.expected.push_back(prompt.expected);
+    for (Prompt& prompt : stream_.Next(options_.prompts)) {
+      samples.prompts.push_back(std::move(prompt.ids));
+      samples.expected.push_back(std::move(prompt.expected));
     }
     ports.Write(0, {.body = samples.ToMap(), .version = ++step_});
   }
   TensorMap Save() const override {
-    TensorMap state;
-    state.Set("stream", Tensor::From<int64_t>({2}, {static_cast<int64_t>(stream_.state()), step_}));
+    TensorMap state = stream_.Save();
+    state.Set("step", Tensor::From<int64_t>({1}, {step_}));
     return state;
   }
   void Load(const TensorMap& state) override {
-    const auto values = state.At("stream").data<int64_t>();
-    stream_ = SplitMix64(static_cast<uint64_t>(values[0]));
-    step_ = values[1];
+    stream_.Load(state);
+    step_ = state.At("step").data<int64_t>()[0];
   }
 
  private:
   const RolloutOptions options_;
-  const Task task_;
-  const Speech speech_;
-  SplitMix64 stream_;
+  PromptStream stream_;
   int64_t step_ = 0;
 };
 
@@ -79,9 +71,13 @@ class GeneratorStep final : public Fragment {
   PortSet Needs() const override { return {0, 1}; }
   void Step(Ports& ports) override {
     const Message prompts = ports.Read(0), parameters = ports.Read(1);
+    const PhaseTimer timer("generate_seconds", ports);
     model_.Adopt(parameters.body);
     Samples samples = Samples::FromMap(prompts.body);
     samples.group = options_.group;
+    samples.version = parameters.version;
+    samples.seed = options_.seed;
+    samples.first_sample = spoken_;
     std::vector<GenerationRequest> requests;
     for (const auto& prompt : samples.prompts) {
       GenerationRequest& request = requests.emplace_back();
@@ -98,13 +94,7 @@ class GeneratorStep final : public Fragment {
         Generate(context_, model_, requests,
                  {.max_rows = options_.prompts * options_.group, .max_prompt_tokens = 4096});
     for (const auto& group : answers) {
-      for (const GeneratedAnswer& answer : group) {
-        samples.ids.insert(samples.ids.end(), answer.ids.begin(), answer.ids.end());
-        samples.log_p.insert(samples.log_p.end(), answer.log_probabilities.begin(),
-                             answer.log_probabilities.end());
-        samples.responses.Add(std::ssize(answer.ids));
-        samples.finished.push_back(answer.finish == FinishReason::kStop);
-      }
+      for (const GeneratedAnswer& answer : group) samples.Add(answer);
     }
     ports.Write(0, {.body = samples.ToMap(), .version = parameters.version});
   }
@@ -123,33 +113,77 @@ class GeneratorStep final : public Fragment {
   int64_t spoken_ = 0;  // answers so far: the streams of their draws
 };
 
-// The text of an answer without the token that ended it.
-std::string AnswerOf(const Tokenizer& tokenizer, std::span<const int32_t> ids, bool finished) {
-  return tokenizer.Decode(ids.first(ids.size() - (finished ? 1 : 0)), true);
-}
-
-class Scorer final : public Fragment {
+class Reference final : public Fragment {
  public:
-  explicit Scorer(const RolloutOptions& options) : speech_(options.model) {}
+  Reference(const RolloutOptions& options, const Replica& replica)
+      : options_(options),
+        context_(replica.context),
+        model_(LoadTransformer(context_, *ModelFile::Open(options.model),
+                               {.precision = options.precision})) {}
 
   PortSet Needs() const override { return {0}; }
   void Step(Ports& ports) override {
-    Message message = ports.Read(0);
+    const Message message = ports.Read(0);
+    const PhaseTimer timer("reference_seconds", ports);
     Samples samples = Samples::FromMap(message.body);
-    for (int64_t i = 0; i < samples.responses.count(); ++i) {
-      const bool finished = samples.finished[i] != 0;
-      const std::string answer =
-          AnswerOf(speech_.tokenizer,
-                   samples.responses.Of(std::span<const int32_t>(samples.ids), i), finished);
-      samples.reward.push_back(
-          Task::Correct(answer, samples.expected[i / samples.group], finished));
-    }
+    samples.reference_log_p = AnswerLogProbabilities(
+        context_, *model_, samples, options_.micro_batch_tokens, options_.sampling.temperature);
     ports.Write(0, {.body = samples.ToMap(), .version = message.version});
   }
 
  private:
-  const Speech speech_;
+  const RolloutOptions options_;
+  const Context context_;
+  const std::unique_ptr<Transformer> model_;
 };
+
+class Scorer final : public Fragment {
+ public:
+  Scorer(const RolloutOptions& options, RewardSum reward, const Replica& replica)
+      : options_(options),
+        context_(replica.context),
+        speech_(options.model),
+        reward_(std::move(reward)) {}
+
+  PortSet Needs() const override { return {0}; }
+  void Step(Ports& ports) override {
+    const Message message = ports.Read(0);
+    const PhaseTimer timer("reward_seconds", ports);
+    Samples samples = Samples::FromMap(message.body);
+    const std::vector<ScoredAnswer> answers = ScoredAnswers(samples, speech_.tokenizer);
+    std::vector<RewardSum::Part> parts;
+    samples.reward = reward_.Score(context_, answers, &parts);
+    if (parts.size() > 1) {
+      for (const RewardSum::Part& part : parts) {
+        double sum = 0;
+        for (const double score : part.score) sum += score;
+        ports.Log("reward_" + part.name, sum / static_cast<double>(part.score.size()));
+      }
+    }
+    if (options_.show_every > 0 && step_ % options_.show_every == 0) {
+      LogInfo("reward " + std::to_string(samples.reward[0]) + ": " + answers[0].answer);
+    }
+    ++step_;
+    ports.Write(0, {.body = samples.ToMap(), .version = message.version});
+  }
+  TensorMap Save() const override {
+    TensorMap state;
+    state.Set("step", Tensor::From<int64_t>({1}, {step_}));
+    return state;
+  }
+  void Load(const TensorMap& state) override { step_ = state.At("step").data<int64_t>()[0]; }
+
+ private:
+  const RolloutOptions options_;
+  const Context context_;
+  const Speech speech_;
+  RewardSum reward_;
+  int64_t step_ = 0;
+};
+
+PortList FromSamplesTo(const char* input) {
+  return {.inputs = {{.name = input}}, .outputs = {{.name = "samples"}}};
+}
 
 }  // namespace
 
@@ -166,44 +200,47 @@ FragmentFactory GeneratorFragment(const RolloutOptions& options) {
           }};
 }
 
-FragmentFactory TaskScorer(const RolloutOptions& options) {
-  return {.ports = {.inputs = {{.name = "unscored"}}, .outputs = {{.name = "samples"}}},
-          .make = [options](const Replica&) { return std::make_unique<Scorer>(options); }};
+FragmentFactory ReferenceFragment(const RolloutOptions& options) {
+  return {.ports = FromSamplesTo("samples"), .make = [options](const Replica& replica) {
+            return std::make_unique<Reference>(options, replica);
+          }};
 }
 
-TaskAccuracy EvaluateTask(const Context& context, const ChatModel& chat, const Transformer& model,
-                          const std::string& name, uint64_t seed, int64_t samples) {
-  const Task task(name);
-  std::vector<GenerationRequest> requests;
-  for (const TaskPrompt& prompt : task.held_out()) {
-    GenerationRequest& request = requests.emplace_back();
-    request.prompt = chat.Encode(prompt.messages);
-    request.samples = samples;
-    request.max_new_tokens = task.max_new_tokens();
-    request.stop_ids = chat.stop_ids;
-    request.seed = seed;
-    request.first_sample = (uint64_t{1} << 32) + requests.size() * static_cast<uint64_t>(samples);
+FragmentFactory ScorerFragment(const RolloutOptions& options, std::function<RewardSum()> reward) {
+  return {.ports = FromSamplesTo("unscored"), .make = [options, reward](const Replica& replica) {
+            return std::make_unique<Scorer>(options, reward(), replica);
+          }};
+}
+
+std::vector<ScoredAnswer> ScoredAnswers(const Samples& samples, const Tokenizer& tokenizer) {
+  std::vector<ScoredAnswer> answers;
+  for (int64_t i = 0; i < samples.responses.count(); ++i) {
+    const std::vector<int32_t>& prompt = samples.prompts[i / samples.group];
+    const auto ids = samples.responses.Of(std::span<const int32_t>(samples.ids), i);
+    const bool finished = samples.finished[i] != 0;
+    answers.push_back({.prompt = tokenizer.Decode(prompt, false),
+                       .answer = tokenizer.Decode(ids.first(ids.size() - (finished ? 1 : 0)), true),
+                       .expected = samples.expected[i / samples.group],
+                       .finished = finished,
+                       .prompt_ids = prompt,
+                       .answer_ids = ids});
   }
-  const auto answers =
-      Generate(context, model, requests, {.max_rows = 128, .max_prompt_tokens = 4096});
-  TaskAccuracy accuracy;
-  const auto prompts = static_cast<double>(answers.size());
-  std::vector<double> shares;
-  for (size_t i = 0; i < answers.size(); ++i) {
-    double right = 0;
-    for (const GeneratedAnswer& answer : answers[i]) {
-      const bool finished = answer.finish == FinishReason::kStop;
-      accuracy.finished += finished / (prompts * static_cast<double>(samples));
-      right += Task::Correct(AnswerOf(chat.tokenizer, answer.ids, finished),
-                             task.held_out()[i].expected, finished);
-    }
-    shares.push_back(right / static_cast<double>(samples));
-    accuracy.mean += shares.back() / prompts;
-  }
-  double squares = 0;
-  for (const double share : shares) squares += (share - accuracy.mean) * (share - accuracy.mean);
-  accuracy.error = std::sqrt(squares / (prompts - 1) / prompts);
-  return accuracy;
+  return answers;
+}
+
+std::vector<float> AnswerLogProbabilities(const Context& context, Transformer& model,
+                                          const Samples& samples, int64_t tokens,
+                                          double temperature) {
+  std::vector<float> log_p;
+  ForPrompts(samples, AllPrompts(samples), tokens, [&](std::span<const int64_t> prompts) {
+    const LanguageBatch batch = BatchOf(samples, prompts);
+    const Tensor rows = model.Forward(context, batch.view(), nullptr);
+    const TokenScores scores = ScoreTokens(context, model, rows, batch.targets,
+                                           {.temperature = static_cast<float>(temperature)});
+    batch.ForWanted(
+        [&](int64_t, int64_t row) { log_p.push_back(scores.log_probability.data<float>()[row]); });
+  });
+  return log_p;
 }
 
 }  // namespace weft

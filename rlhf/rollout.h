@@ -1,28 +1,36 @@
-// The acting side of methods that learn from a model's own answers:
+// The acting side of methods that learn from a model's own answers: prompts, answers, the
+// reference's log-probabilities of them, and their rewards.
 //
-//   prompts ==prompts==> generator ==samples==> scorer ==samples==> learner ==parameters==>
-//   generator
+//   prompts ==prompts==> generator ==samples==> [reference ==samples==>] scorer ==samples==>
+//   learner
 //
 // In lockstep: the generator waits for the parameters that its last answers made.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "dataflow/fragment.h"
 #include "language/chat_model.h"
 #include "language/sampling.h"
+#include "rlhf/prompts.h"
+#include "rlhf/rewards.h"
+#include "rlhf/samples.h"
 
 namespace weft {
 
 struct RolloutOptions {
   std::string model;  // path
   Precision precision = Precision::kBFloat16;
-  std::string task;
+  PromptConfig prompts_from;
   uint64_t seed = 1;
   int64_t prompts = 16;  // a step
   int64_t group = 8;     // answers to each
   int64_t max_new_tokens = 0;
+  int64_t micro_batch_tokens = 2048;
+  int64_t show_every = 0;
   SamplingOptions sampling;
 };
 
@@ -30,15 +38,17 @@ struct RolloutOptions {
 FragmentFactory PromptSource(const RolloutOptions& options);
 // Inputs "prompts" and "parameters" (a transformer's snapshot), output "samples".
 FragmentFactory GeneratorFragment(const RolloutOptions& options);
-// Input "unscored", output "samples": a checkable task's verdicts, 1 or 0.
-FragmentFactory TaskScorer(const RolloutOptions& options);
+// From "samples" to "samples" with what the start model thinks of them. It stays quantised when its
+// file is.
+FragmentFactory ReferenceFragment(const RolloutOptions& options);
+// From "unscored" to "samples" with their rewards.
+FragmentFactory ScorerFragment(const RolloutOptions& options, std::function<RewardSum()> reward);
 
-// The share of right answers to a task's held-out prompts, `samples` sampled ones each, and its
-// standard error over prompts.
-struct TaskAccuracy {
-  double mean = 0, error = 0, finished = 0;
-};
-TaskAccuracy EvaluateTask(const Context& context, const ChatModel& chat, const Transformer& model,
-                          const std::string& task, uint64_t seed, int64_t samples);
+// The answers as rewards see them; views of `samples`.
+std::vector<ScoredAnswer> ScoredAnswers(const Samples& samples, const Tokenizer& tokenizer);
+// log p of all answers' tokens [A] at a temperature, in passes of about `tokens` tokens.
+std::vector<float> AnswerLogProbabilities(const Context& context, Transformer& model,
+                                          const Samples& samples, int64_t tokens,
+                                          double temperature);
 
 }  // namespace weft

@@ -1,7 +1,7 @@
 #include "rlhf/samples.h"
 
 #include <algorithm>
-#include <span>
+#include <numeric>
 
 namespace weft {
 namespace {
@@ -19,6 +19,59 @@ std::vector<T> Values(const TensorMap& map, std::string_view name) {
 }
 
 }  // namespace
+
+void Samples::Add(const GeneratedAnswer& answer) {
+  ids.insert(ids.end(), answer.ids.begin(), answer.ids.end());
+  log_p.insert(log_p.end(), answer.log_probabilities.begin(), answer.log_probabilities.end());
+  responses.Add(std::ssize(answer.ids));
+  finished.push_back(answer.finish == FinishReason::kStop);
+}
+
+void Samples::Append(const Samples& other, int64_t prompt) {
+  const auto append = [](auto& to, const auto& from, int64_t begin, int64_t end) {
+    if (!from.empty()) to.insert(to.end(), from.begin() + begin, from.begin() + end);
+  };
+  group = other.group;
+  version = other.version;
+  seed = other.seed;
+  prompts.push_back(other.prompts[prompt]);
+  expected.push_back(other.expected[prompt]);
+  const int64_t first = prompt * group, end = first + group;
+  const int64_t begin_token = other.responses.offsets[first];
+  const int64_t end_token = other.responses.offsets[end];
+  append(ids, other.ids, begin_token, end_token);
+  append(log_p, other.log_p, begin_token, end_token);
+  append(reference_log_p, other.reference_log_p, begin_token, end_token);
+  append(finished, other.finished, first, end);
+  append(reward, other.reward, first, end);
+  for (int64_t i = first; i < end; ++i) responses.Add(other.responses.length(i));
+}
+
+bool Samples::Mixed(int64_t prompt) const {
+  const auto first = reward.begin() + prompt * group;
+  return std::any_of(first, first + group, [&](double r) { return r != *first; });
+}
+
+int64_t Samples::TokensOf(int64_t prompt) const {
+  return responses.offsets[(prompt + 1) * group] - responses.offsets[prompt * group];
+}
+
+std::vector<int64_t> AllPrompts(const Samples& samples) {
+  std::vector<int64_t> numbers(samples.prompts.size());
+  std::iota(numbers.begin(), numbers.end(), int64_t{0});
+  return numbers;
+}
+
+void ForPrompts(const Samples& samples, std::span<const int64_t> prompts, int64_t tokens,
+                const std::function<void(std::span<const int64_t>)>& use) {
+  for (size_t begin = 0, end = 0; begin < prompts.size(); begin = end) {
+    for (int64_t together = 0; end < prompts.size(); ++end) {
+      together += std::ssize(samples.prompts[prompts[end]]) + samples.TokensOf(prompts[end]);
+      if (end > begin && together > tokens) break;
+    }
+    use(prompts.subspan(begin, end - begin));
+  }
+}
 
 TensorMap Samples::ToMap() const {
   TensorMap map;
@@ -42,6 +95,9 @@ TensorMap Samples::ToMap() const {
   map.Set("offsets", Flat(responses.offsets));
   map.Set("log_p", Flat(log_p));
   map.Set("finished", Flat(finished));
+  map.Set("origin",
+          Tensor::From<int64_t>({3}, {version, static_cast<int64_t>(seed), first_sample}));
+  if (!reference_log_p.empty()) map.Set("reference_log_p", Flat(reference_log_p));
   if (!reward.empty()) map.Set("reward", Flat(reward));
   return map;
 }
@@ -64,6 +120,11 @@ Samples Samples::FromMap(const TensorMap& map) {
   samples.reward = Values<double>(map, "reward");
   if (map.Has("offsets")) {
     samples.responses.offsets = Values<int64_t>(map, "offsets");
+    samples.reference_log_p = Values<float>(map, "reference_log_p");
+    const auto origin = map.At("origin").data<int64_t>();
+    samples.version = origin[0];
+    samples.seed = static_cast<uint64_t>(origin[1]);
+    samples.first_sample = origin[2];
     samples.group = samples.responses.count() / std::max<int64_t>(1, std::ssize(samples.prompts));
   }
   return samples;

@@ -4,12 +4,11 @@
 
 #include <cmath>
 #include <gtest/gtest.h>
-#include <map>
 
 #include "base/check.h"
-#include "dataflow/runtime.h"
 #include "rlhf/reward_model.h"
 #include "tests/base/temporary_folder.h"
+#include "tests/rlhf/method_run.h"
 #include "tests/rlhf/tiny_words.h"
 
 namespace weft {
@@ -28,12 +27,6 @@ const char* const kPairs[] = {
     R"({"chosen":"the sky is blue","rejected":"the sky is low","margin":0.5})",
     R"({"prompt":"three ","chosen":"four","rejected":"0"})"};
 
-struct MethodRun {
-  Cut cut;
-  std::map<std::string, std::vector<double>, std::less<>> metrics;
-  TensorMap policy() const { return cut.at("learner.0").Extract("policy"); }
-};
-
 class Offline : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -47,29 +40,13 @@ class Offline : public testing::TestWithParam<std::string> {
 
   std::unique_ptr<LanguageMethod> Make(const std::string& name, const std::string& more) const {
     const std::string file = folder_.Path(name == "sft" ? "chats.jsonl" : "pairs.jsonl");
-    const ConfigSource source =
-        ConfigSource::Text("algorithm: " + name + "\nmodel: " + folder_.Path("model") +
-                               "\ndata: {files: " + file + ", evaluation_files: " + file +
-                               "}\nprecision: f32\nthreads: 1\nwarmup_steps: 0\n" + more,
-                           "config");
-    auto method = LanguageMethods().At(name).make();
-    source.Parse(*method);
-    return method;
+    return ParseMethod(name, "model: " + folder_.Path("model") + "\ndata: {files: " + file +
+                                 ", evaluation_files: " + file +
+                                 "}\nprecision: f32\nthreads: 1\nwarmup_steps: 0\n" + more);
   }
   static MethodRun Train(const LanguageMethod& method, const std::string& placement = "serial",
                          const Cut* resume = nullptr) {
-    FragmentGraph graph;
-    method.Build(graph);
-    graph.Validate();
-    MethodRun run;
-    RuntimeOptions options;
-    options.on_metric = [&](const MetricEvent& event) {
-      run.metrics[std::string(event.name)].push_back(event.value);
-    };
-    run.cut = weft::Run(graph, DistributionPolicies().At(placement)(graph, {.threads = 2}), options,
-                        resume)
-                  .cut;
-    return run;
+    return RunMethod(method, placement, resume);
   }
   const TemporaryFolder folder_;
 };

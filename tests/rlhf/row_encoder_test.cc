@@ -112,11 +112,10 @@ TEST_F(RowEncoding, ATemplateThatHidesWhoSpeaksIsRefused) {
 
 TEST_F(RowEncoding, AnAnswerStandsBehindThePromptItWouldBeAskedWith) {
   const RowEncoder encoder = Make();
-  const DataRow pair = ParseRow(
-      R"({"prompt":[{"role":"user","content":"q"}],)"
-      R"("chosen":[{"role":"assistant","content":"yes"}],)"
-      R"("rejected":[{"role":"assistant","content":"no"}]})",
-      "f:1");
+  const DataRow pair = ParseRow(R"({"prompt":[{"role":"user","content":"q"}],)"
+                                R"("chosen":[{"role":"assistant","content":"yes"}],)"
+                                R"("rejected":[{"role":"assistant","content":"no"}]})",
+                                "f:1");
   const Example example = encoder.Encode(pair);
   const std::vector<int32_t> prompt = encoder.EncodePrompt(pair);
   for (const MarkedSequence& sequence : example.sequences) {

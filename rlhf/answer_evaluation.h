@@ -1,0 +1,40 @@
+// What a model is worth by its answers to held-out prompts, beside the model it began as.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "language/tokenizer/tokenizer.h"
+#include "language/transformer.h"
+#include "learners/method.h"
+#include "rlhf/prompts.h"
+#include "rlhf/rewards.h"
+
+namespace weft {
+
+struct AnswerEvaluation {
+  const Context& context;
+  const Tokenizer& tokenizer;  // whose words prompts are in
+  std::span<const int32_t> stop_ids;
+  std::span<const Prompt> prompts;
+  RewardSum& reward;
+  uint64_t seed = 1;
+  int64_t samples = 4;  // sampled answers to each prompt
+  int64_t max_new_tokens = 0;
+  double temperature = 1;
+
+  struct Result {
+    std::vector<double> reward;                       // [prompts * samples]
+    double mean = 0, error = 0;                       // standard error over prompts
+    double finished = 0, tokens = 0, repetition = 0;  // shares, and tokens an answer
+    double pass = 0;  // share of prompts with an answer worth 1 or more
+    double kl = 0;    // nats an answer from `start`, estimated by the answers
+  };
+  // The same draws for every model. start: null, or what kl is measured from.
+  Result Of(Transformer& model, Transformer* start) const;
+  // held_out_before, held_out, .., win_rate with its 95 % interval (bootstrap over prompts), kl.
+  std::vector<LanguageMethod::Figure> Compare(Transformer& start, Transformer& trained) const;
+};
+
+}  // namespace weft

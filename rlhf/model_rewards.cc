@@ -1,0 +1,61 @@
+// Rewards that trained models give.
+#include "base/check.h"
+#include "language/chat_model.h"
+#include "language/model_name.h"
+#include "rlhf/reward_model.h"
+#include "rlhf/rewards.h"
+
+namespace weft {
+namespace {
+
+class ModelReward final : public Reward {
+ public:
+  explicit ModelReward(RewardModel model) : model_(std::move(model)) {}
+
+  std::vector<double> Score(const Context& context,
+                            std::span<const ScoredAnswer> answers) override {
+    std::vector<std::vector<int32_t>> sequences;
+    for (const ScoredAnswer& answer : answers) {
+      auto& sequence = sequences.emplace_back(answer.prompt_ids.begin(), answer.prompt_ids.end());
+      sequence.insert(sequence.end(), answer.answer_ids.begin(), answer.answer_ids.end());
+    }
+    return model_.Score(context, sequences);
+  }
+
+ private:
+  const RewardModel model_;
+};
+
+// An id means the same to both.
+bool SameWords(const Tokenizer& a, const Tokenizer& b) {
+  if (a.size() != b.size()) return false;
+  for (int32_t id = 0; id < a.size(); ++id) {
+    if (a.Text(id) != b.Text(id)) return false;
+  }
+  return true;
+}
+
+struct ModelRewardConfig final : RewardConfig {
+  std::string path;
+
+  void Fields(FieldVisitor& v) override {
+    RewardConfig::Fields(v);
+    v.Field("path", path, "a sequence-classification folder with one label, or a run's model");
+  }
+  void Check() const override {
+    if (path.empty()) throw ConfigProblem("path", "is missing");
+  }
+  std::unique_ptr<Reward> Make(const RewardSetting& setting) const override {
+    RewardModel model = RewardModel::Load({}, path, setting.precision);
+    if (!SameWords(model.tokenizer(), LoadTokenizerOf(*ModelFile::Open(setting.policy)))) {
+      throw Error(ErrorCode::kConfig,
+                  path + " has another tokenizer than " + setting.policy +
+                      ": the policy's ids mean other words to it; train it from the same model");
+    }
+    return std::make_unique<ModelReward>(std::move(model));
+  }
+};
+WEFT_REGISTER_REWARD(ModelRewardConfig, "model", "a trained reward model's score");
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,153 @@
+#include "rlhf/prompts.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/check.h"
+#include "base/random.h"
+#include "rlhf/dataset.h"
+
+namespace weft {
+
+void PromptConfig::Fields(FieldVisitor& v) {
+  std::vector<std::string> tasks = {""};
+  tasks.insert(tasks.end(), Task::Names().begin(), Task::Names().end());
+  v.Choice("task", task, tasks, "a checkable task whose prompts are answered");
+  v.Names("files", files, "instead: JSONL files with a prompt in each row");
+  v.Names("evaluation_files", evaluation_files, "JSONL files to judge the model on");
+  v.Field("evaluation_prompts", evaluation_prompts,
+          "prompts to judge it on at most; without files for it as many, but no more than a tenth, "
+          "are kept back from training",
+          Range::AtLeast(0));
+  v.Field("max_prompt_tokens", max_prompt_tokens, "longest prompt", Range::AtLeast(1));
+  v.Choice("overlong", overlong, {"skip", "error"}, "what becomes of a longer one");
+}
+
+void PromptConfig::Check() const {
+  if (task.empty() == files.empty()) {
+    throw ConfigProblem("task", "name a task or files, one of them");
+  }
+}
+
+PromptStream::PromptStream(const PromptConfig& config, const std::string& model, uint64_t seed)
+    : config_(config),
+      seed_(seed),
+      encoder_(model, LearntPart::kAnswers),
+      stream_(Task::Stream(seed)) {
+  if (!config.task.empty()) {
+    task_ = std::make_unique<Task>(config.task);
+    for (const TaskPrompt& prompt : task_->held_out()) {
+      if (std::ssize(held_out_) < config.evaluation_prompts) held_out_.push_back(Encode(prompt));
+    }
+    return;
+  }
+  for (const std::string& path : config.files) AddFile(path, rows_);
+  for (const std::string& path : config.evaluation_files) AddFile(path, held_out_);
+  if (config.evaluation_files.empty()) {
+    // The same for every seed.
+    std::vector<int64_t> order(rows_.size());
+    std::iota(order.begin(), order.end(), int64_t{0});
+    Rng(1, Purpose::kEvaluation).Shuffle(order);
+    const int64_t keep = std::min(config.evaluation_prompts, std::ssize(rows_) / 10);
+    std::vector<Prompt> training;
+    for (int64_t i = 0; i < std::ssize(order); ++i) {
+      (i < keep ? held_out_ : training).push_back(std::move(rows_[order[i]]));
+    }
+    rows_ = std::move(training);
+  } else if (std::ssize(held_out_) > config.evaluation_prompts) {
+    held_out_.resize(static_cast<size_t>(config.evaluation_prompts));
+  }
+  if (rows_.empty()) {
+    throw Error(ErrorCode::kConfig,
+                "prompts.files: no prompt of at most " + std::to_string(config.max_prompt_tokens) +
+                    " tokens is left (" + std::to_string(skipped_) + " are longer)");
+  }
+  Shuffle();
+}
+
+PromptStream::~PromptStream() = default;
+
+Prompt PromptStream::Encode(const TaskPrompt& prompt) const {
+  DataRow row;
+  row.kind = RowKind::kPrompt;
+  row.place = config_.task;
+  row.prompt = prompt.messages;
+  return {.ids = encoder_.EncodePrompt(row), .expected = prompt.expected};
+}
+
+void PromptStream::AddFile(const std::string& path, std::vector<Prompt>& to) {
+  const Dataset file(path, {});
+  for (int64_t i = 0; i < file.rows(); ++i) {
+    const DataRow row = file.Row(i);
+    if (row.kind != RowKind::kPrompt && row.kind != RowKind::kCompletion) {
+      throw Error(ErrorCode::kConfig, row.place +
+                                          ": a prompt is wanted, alone or with the "
+                                          "completion that is expected, this is " +
+                                          std::string(Name(row.kind)));
+    }
+    Prompt prompt{.ids = encoder_.EncodePrompt(row),
+                  .expected = row.chosen.IsString() ? row.chosen.AsString() : ""};
+    if (prompt.ids.empty()) {
+      throw Error(ErrorCode::kConfig, row.place + ": the prompt has no token");
+    }
+    if (std::ssize(prompt.ids) > config_.max_prompt_tokens) {
+      if (config_.overlong == "error") {
+        throw Error(ErrorCode::kConfig, row.place + ": the prompt has " +
+                                            std::to_string(prompt.ids.size()) +
+                                            " tokens, max_prompt_tokens is " +
+                                            std::to_string(config_.max_prompt_tokens) +
+                                            "; raise it, or set overlong: skip");
+      }
+      ++skipped_;
+      continue;
+    }
+    to.push_back(std::move(prompt));
+  }
+}
+
+void PromptStream::Shuffle() {
+  order_.resize(rows_.size());
+  std::iota(order_.begin(), order_.end(), int64_t{0});
+  Rng(seed_, Purpose::kReplay, static_cast<uint64_t>(epoch_)).Shuffle(order_);
+}
+
+std::vector<Prompt> PromptStream::Next(int64_t count) {
+  std::vector<Prompt> prompts;
+  if (task_) {
+    for (const TaskPrompt& prompt : task_->Training(stream_, count)) {
+      prompts.push_back(Encode(prompt));
+    }
+    return prompts;
+  }
+  while (std::ssize(prompts) < count) {
+    if (cursor_ == std::ssize(order_)) {
+      ++epoch_;
+      cursor_ = 0;
+      Shuffle();
+    }
+    prompts.push_back(rows_[order_[cursor_++]]);
+  }
+  return prompts;
+}
+
+TensorMap PromptStream::Save() const {
+  TensorMap state;
+  state.Set("stream", Tensor::From<int64_t>({4}, {static_cast<int64_t>(stream_.state()), epoch_,
+                                                  cursor_, std::ssize(rows_)}));
+  return state;
+}
+
+void PromptStream::Load(const TensorMap& state) {
+  const auto values = state.At("stream").data<int64_t>();
+  if (values[3] != std::ssize(rows_)) {
+    throw Error(ErrorCode::kConfig, "prompts.files: " + std::to_string(rows_.size()) +
+                                        " prompts, the run that is resumed had " +
+                                        std::to_string(values[3]) + "; give it the same files");
+  }
+  stream_ = SplitMix64(static_cast<uint64_t>(values[0]));
+  epoch_ = values[1];
+  cursor_ = values[2];
+  if (!task_) Shuffle();
+}
+
+}  // namespace weft

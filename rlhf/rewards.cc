@@ -1,0 +1,82 @@
+#include "rlhf/rewards.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace weft {
+
+Registry<RewardEntry>& Rewards() {
+  static auto& registry = *new Registry<RewardEntry>("reward");
+  return registry;
+}
+
+void RewardConfig::Fields(FieldVisitor& v) {
+  v.Field("weight", weight, "factor of its scores in the sum");
+}
+
+RewardConfig& RewardList::Add(const std::string& name) {
+  return *entries_.emplace_back(name, Rewards().At(name).make()).config;
+}
+
+void RewardList::Fields(FieldVisitor& v, const char* help) {
+  v.Sections("rewards",
+             {.clear = [this] { entries_.clear(); },
+              .make = [this](const std::string& name) -> Config& { return Add(name); },
+              .current =
+                  [this] {
+                    std::vector<std::pair<std::string, Config*>> sections;
+                    for (Entry& entry : entries_) {
+                      sections.emplace_back(entry.name, entry.config.get());
+                    }
+                    return sections;
+                  }},
+             help);
+}
+
+RewardSum::RewardSum(const RewardList& list, const RewardSetting& setting) {
+  for (const auto& [name, config] : list.entries()) {
+    const auto same = std::ranges::count_if(scorers_, [&](const Scorer& s) {
+      return s.name == name || s.name.starts_with(name + "_");
+    });
+    try {
+      scorers_.push_back({.name = same == 0 ? name : name + "_" + std::to_string(same + 1),
+                          .weight = config->weight,
+                          .reward = config->Make(setting)});
+    } catch (Error& error) {
+      error.AddContext("rewards." + name);
+      throw;
+    }
+  }
+}
+
+std::vector<double> RewardSum::Score(const Context& context, std::span<const ScoredAnswer> answers,
+                                     std::vector<Part>* parts) {
+  std::vector<double> sum(answers.size());
+  for (const Scorer& scorer : scorers_) {
+    std::vector<double> score;
+    try {
+      score = scorer.reward->Score(context, answers);
+      if (score.size() != answers.size()) {
+        throw Error(ErrorCode::kUnavailable, std::to_string(score.size()) + " scores for " +
+                                                 std::to_string(answers.size()) + " answers");
+      }
+      for (size_t i = 0; i < score.size(); ++i) {
+        if (!std::isfinite(score[i])) {
+          throw Error(ErrorCode::kDiverged, "the score of answer " + std::to_string(i) +
+                                                " is not finite; the answer is \"" +
+                                                answers[i].answer.substr(0, 200) + "\"");
+        }
+        sum[i] += scorer.weight * score[i];
+      }
+    } catch (Error& error) {
+      error.AddContext("rewards." + scorer.name);
+      throw;
+    }
+    if (parts != nullptr) parts->push_back({scorer.name, std::move(score)});
+  }
+  return sum;
+}
+
+}  // namespace weft

@@ -1,0 +1,107 @@
+// What answers are worth: programs, models and services that score, several with weights.
+//
+//   rewards:
+//     - {name: model, path: runs/reward/model, weight: 0.5}
+//     - {name: letters, letters: e, weight: 10}
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/config.h"
+#include "base/registry.h"
+#include "language/projection.h"
+#include "tensor/context.h"
+
+namespace weft {
+
+// An answer as rewards see it.
+struct ScoredAnswer {
+  std::string prompt;     // as the model read it
+  std::string answer;     // without the token that ended it
+  std::string expected;   // what a prompt that has one right answer wants to hear; else ""
+  bool finished = false;  // it ended by itself
+  std::span<const int32_t> prompt_ids, answer_ids;  // of the policy's tokenizer
+};
+
+class Reward {
+ public:
+  virtual ~Reward() = default;
+  // One number each, in order. Throws Error naming what failed.
+  virtual std::vector<double> Score(const Context& context,
+                                    std::span<const ScoredAnswer> answers) = 0;
+};
+
+// Whose answers are scored.
+struct RewardSetting {
+  std::string policy;  // path of the model they come from
+  Precision precision = Precision::kBFloat16;
+};
+
+// One entry of `rewards`; which keys it has depends on its name.
+struct RewardConfig : Config {
+  double weight = 1;
+
+  void Fields(FieldVisitor& v) override;
+  // Throws Error(kConfig) for what is not there: a file, a model.
+  virtual std::unique_ptr<Reward> Make(const RewardSetting& setting) const = 0;
+};
+
+struct RewardEntry {
+  std::string summary;
+  std::function<std::unique_ptr<RewardConfig>()> make;
+};
+Registry<RewardEntry>& Rewards();
+
+#define WEFT_REGISTER_REWARD(Class, name, summary)        \
+  [[maybe_unused]] static const bool registered_##Class = \
+      ::weft::Rewards().Add(name, {summary, [] { return std::make_unique<Class>(); }})
+
+// The list in a config.
+class RewardList {
+ public:
+  void Fields(FieldVisitor& v, const char* help);
+  bool empty() const { return entries_.empty(); }
+  // Adds an entry with default keys.
+  RewardConfig& Add(const std::string& name);
+
+  struct Entry {
+    std::string name;
+    std::unique_ptr<RewardConfig> config;
+  };
+  const std::deque<Entry>& entries() const { return entries_; }
+
+ private:
+  std::deque<Entry> entries_;
+};
+
+// All of a list, made.
+class RewardSum {
+ public:
+  RewardSum(const RewardList& list, const RewardSetting& setting);
+
+  struct Part {
+    std::string name;  // the second of a name: "letters_2"
+    std::vector<double> score;
+  };
+  // The weighted sum, and what it is made of. Error(kUnavailable) "rewards.NAME: ..." for one that
+  // returns another number of scores than there are answers, or one that is not finite.
+  std::vector<double> Score(const Context& context, std::span<const ScoredAnswer> answers,
+                            std::vector<Part>* parts = nullptr);
+
+ private:
+  struct Scorer {
+    std::string name;
+    double weight;
+    std::unique_ptr<Reward> reward;
+  };
+  std::vector<Scorer> scorers_;
+};
+
+}  // namespace weft
