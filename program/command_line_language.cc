@@ -66,6 +66,17 @@ void CommandLine::AddLanguage() {
       ->check(CLI::Range(1 << 10, 1 << 30));
   Call(command, serve, weft::Serve);
 
+  const auto serve_reward = std::make_shared<ServeRewardOptions>();
+  command = Command("serve-reward", "score texts for other trainers by OpenRLHF's /get_reward");
+  command->add_option("model", serve_reward->model, "a reward model: folder or run's model")
+      ->required();
+  command->add_option("--precision", serve_reward->precision, "auto, bf16 or f32");
+  command->add_option("--threads", serve_reward->threads, "threads; 0: one per core");
+  command->add_option("--host", serve_reward->host, "address to listen on; default: 127.0.0.1");
+  command->add_option("--port", serve_reward->port, "default: 5000; 0: any that is free")
+      ->check(CLI::Range(0, 65535));
+  Call(command, serve_reward, weft::ServeReward);
+
   const auto perplexity = std::make_shared<PerplexityOptions>();
   command = Command("perplexity", "how well a language model foresees a text");
   AddModel(command, perplexity->model, perplexity->precision, perplexity->adapter,

@@ -61,9 +61,9 @@ void CommandLine::AddTools() {
 
   const auto bench = std::make_shared<BenchOptions>();
   command = Command("bench", "measure speed beside recorded peers");
-  command->add_option("what", bench->what, "machine, learn, environments or language")
+  command->add_option("what", bench->what, "machine, learn, environments, language or rlhf")
       ->required()
-      ->check(CLI::IsMember({"machine", "learn", "environments", "language"}));
+      ->check(CLI::IsMember({"machine", "learn", "environments", "language", "rlhf"}));
   command->add_option("--only", bench->only, "one row by name");
   command->add_option("--threads", bench->threads, "threads; 0: one per core");
   command->add_option("--repeats", bench->repeats, "runs of each row; the median counts")

@@ -10,6 +10,8 @@
 
 namespace weft {
 
+class ConfigSource;
+
 struct TrainOptions {
   std::string config;                  // a file
   std::vector<std::string> overrides;  // key=value
@@ -176,6 +178,18 @@ struct ServeOptions {
   bool json = false;
 };
 int Serve(const ServeOptions& options);
+
+// A config whose algorithm is `pipeline`.
+int TrainPipeline(const ConfigSource& source, bool json);
+
+struct ServeRewardOptions {
+  std::string model;
+  std::string host = "127.0.0.1";
+  int port = 5000;  // 0: any that is free
+  std::string precision = "auto";
+  int threads = 0;
+};
+int ServeReward(const ServeRewardOptions& options);
 
 struct PerplexityOptions {
   std::string model, file;

@@ -8,6 +8,7 @@
 #include "environments/environment.h"
 #include "program/commands.h"
 #include "program/fields.h"
+#include "program/methods.h"
 
 namespace weft {
 namespace {
@@ -48,7 +49,12 @@ std::string Facts(const EnvironmentSpec& spec) {
 
 std::vector<Row> AlgorithmRows() {
   std::vector<Row> rows;
-  for (const auto& [name, entry] : Algorithms()) rows.push_back({name, "", entry.summary, {}});
+  for (const auto& [name, entry] : Algorithms()) {
+    rows.push_back({name, "environments", entry.summary, {}});
+  }
+  for (const auto& [name, entry] : LanguageMethods()) {
+    rows.push_back({name, "language models", entry.summary, {}});
+  }
   return rows;
 }
 
@@ -79,7 +85,7 @@ int Graph(const std::string& config, const std::vector<std::string>& overrides, 
           bool json) {
   ConfigSource source = ConfigSource::File(config);
   for (const auto& assignment : overrides) source.Override(assignment);
-  const auto algorithm = LoadAlgorithm(source);
+  const auto algorithm = LoadMethod(source);
   FragmentGraph graph;
   algorithm->Build(graph);
   graph.Validate();
@@ -108,11 +114,11 @@ std::string TrainHelp(const std::string& config) {
       "(environment.rows=8).\n\n";
   if (config.empty()) {
     text += "`weft train CONFIG --help` lists the keys of the config's algorithm. Algorithms:\n";
-    for (const auto& [name, entry] : Algorithms())
-      text += fmt::format("  {:8} {}\n", name, entry.summary);
+    for (const Row& row : AlgorithmRows())
+      text += fmt::format("  {:12} {}\n", row.name, row.summary);
     return text;
   }
-  const auto algorithm = LoadAlgorithm(ConfigSource::File(config));
+  const auto algorithm = LoadMethod(ConfigSource::File(config));
   return text + "Keys, with the values that " + config + " gives them:\n" + ConfigHelp(*algorithm);
 }
 

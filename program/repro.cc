@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <span>
 
 #include "algorithms/algorithm.h"
 #include "base/file.h"
@@ -14,6 +15,7 @@
 #include "base/text.h"
 #include "program/commands.h"
 #include "program/machine.h"
+#include "program/methods.h"
 #include "program/results_table.h"
 #include "program/subprocess.h"
 
@@ -22,11 +24,19 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The algorithm of a config, with what the command line says.
-std::unique_ptr<Algorithm> Load(const std::string& config, const ReproOptions& options) {
+// The method of a config, with what the command line says.
+std::unique_ptr<Method> Load(const std::string& config, const ReproOptions& options) {
   ConfigSource source = ConfigSource::File(config);
   for (const std::string& assignment : options.overrides) source.Override(assignment);
-  return LoadAlgorithm(source);
+  return LoadMethod(source);
+}
+
+// The environment or the data as a part of a file name.
+std::string SubjectName(const Method& method) {
+  if (const auto* const algorithm = dynamic_cast<const Algorithm*>(&method)) {
+    return algorithm->environment.FileName();
+  }
+  return std::filesystem::path(method.Subject()).stem().string();
 }
 
 struct SeedRun {
@@ -41,8 +51,10 @@ Json ResultOf(const SeedRun& run) {
   if (!FileExists(path)) return nullptr;
   const Json manifest = Json::parse(ReadFile(path, 1 << 20), nullptr, false);
   const auto result = manifest.is_object() ? manifest.find("result") : manifest.end();
-  if (result == manifest.end() || result->at("evaluation").at("n").get<int64_t>() == 0)
-    return nullptr;
+  if (result == manifest.end()) return nullptr;
+  const Json& evaluation = result->at("evaluation");
+  // Without one the run was interrupted.
+  if (evaluation.empty() || evaluation.value("n", 1) == 0) return nullptr;
   return *result;
 }
 
@@ -83,9 +95,68 @@ struct Row {
   Json json;
 };
 
-Row MakeRow(const std::string& config, const ReproOptions& options,
+struct Spread {
+  double mean = 0, std = 0;
+};
+Spread SpreadOf(std::span<const double> values) {
+  const auto n = static_cast<double>(values.size());
+  Spread spread{.mean = std::accumulate(values.begin(), values.end(), 0.0) / std::max(1.0, n)};
+  double squares = 0;
+  for (const double value : values) squares += (value - spread.mean) * (value - spread.mean);
+  if (values.size() > 1) spread.std = std::sqrt(squares / (n - 1));
+  return spread;
+}
+
+// What language methods are judged by, the first of these that a run has; each has a twin
+// NAME_before.
+constexpr const char* kJudgedBy[] = {"held_out", "held_out_accuracy", "held_out_loss"};
+
+Row MakeLanguageRow(const std::string& config, const LanguageMethod& method,
+                    const std::vector<SeedRun>& runs) {
+  std::vector<double> before, after, kl;
+  std::vector<std::string> per_seed;
+  std::string figure;
+  double wall = 0;
+  int64_t steps = 0;
+  for (const SeedRun& run : runs) {
+    const Json result = ResultOf(run);
+    if (result.is_null()) continue;
+    const Json& evaluation = result.at("evaluation");
+    for (const char* name : kJudgedBy) {
+      if (!evaluation.contains(name)) continue;
+      figure = name;
+      after.push_back(evaluation.at(name));
+      if (const auto at = evaluation.find(figure + "_before"); at != evaluation.end()) {
+        before.push_back(*at);
+      }
+      per_seed.push_back(fmt::format("{}: {:.3f}", run.seed, after.back()));
+      break;
+    }
+    if (evaluation.contains("kl")) kl.push_back(evaluation.at("kl"));
+    wall += result.at("wall_seconds").get<double>();
+    steps = std::max(steps, result.at("steps").get<int64_t>());
+  }
+  const double seconds = wall / static_cast<double>(std::max<size_t>(1, runs.size()));
+  const Spread start = SpreadOf(before), end = SpreadOf(after), distance = SpreadOf(kl);
+  const std::string stem = std::filesystem::path(config).stem().string();
+  return {{method.algorithm + " " + stem, std::to_string(steps), figure,
+           before.empty() ? "" : fmt::format("{:.3f}", start.mean),
+           fmt::format("{:.3f} +- {:.3f}", end.mean, end.std), Join(per_seed, ", "),
+           kl.empty() ? "" : fmt::format("{:.2f}", distance.mean), HumanSeconds(seconds), config},
+          {{"config", config},
+           {"figure", figure},
+           {"before", start.mean},
+           {"mean", end.mean},
+           {"std", end.std},
+           {"seeds", after.size()},
+           {"values", after},
+           {"kl", distance.mean},
+           {"steps", steps},
+           {"wall_seconds", seconds}}};
+}
+
+Row MakeRow(const std::string& config, const Algorithm* algorithm,
             const std::vector<SeedRun>& runs) {
-  const auto algorithm = Load(config, options);
   std::vector<double> means;
   std::vector<std::string> per_seed;
   double wall = 0;
@@ -99,12 +170,8 @@ Row MakeRow(const std::string& config, const ReproOptions& options,
     steps = std::max(steps, result.at("steps").get<int64_t>());
     episodes = result.at("evaluation").at("n");
   }
-  const auto n = static_cast<double>(means.size());
-  const double mean = std::accumulate(means.begin(), means.end(), 0.0) / std::max(1.0, n);
-  double squares = 0;
-  for (const double value : means) squares += (value - mean) * (value - mean);
-  const double std = means.size() > 1 ? std::sqrt(squares / (n - 1)) : 0;
-  const double seconds = wall / std::max(1.0, n);
+  const auto [mean, std] = SpreadOf(means);
+  const double seconds = wall / static_cast<double>(std::max<size_t>(1, means.size()));
   const std::string name = algorithm->algorithm + " " + algorithm->environment.id;
   return {{name, HumanCount(static_cast<double>(steps)), fmt::format("{:.1f} +- {:.1f}", mean, std),
            Join(per_seed, ", "), HumanSeconds(seconds), algorithm->published, config},
@@ -124,35 +191,52 @@ Row MakeRow(const std::string& config, const ReproOptions& options,
 int Repro(const ReproOptions& options) {
   std::map<std::string, std::vector<SeedRun>> by_config;
   std::vector<SeedRun> all;
+  bool language = false, acting = false;
   for (const auto& config : options.configs) {
-    const auto algorithm = Load(config, options);
+    const auto method = Load(config, options);
+    (dynamic_cast<const LanguageMethod*>(method.get()) != nullptr ? language : acting) = true;
     std::string stem = std::filesystem::path(config).stem().string();
-    // Another environment than the file's makes other runs.
-    if (LoadAlgorithm(ConfigSource::File(config))->environment.id != algorithm->environment.id)
-      stem += "-" + algorithm->environment.FileName();
+    // Another environment or data than the file's makes other runs.
+    if (LoadMethod(ConfigSource::File(config))->Subject() != method->Subject()) {
+      stem += "-" + SubjectName(*method);
+    }
     for (const int64_t seed : options.seeds) {
-      SeedRun run{config, fmt::format("repro-{}-{}-{}", algorithm->algorithm, stem, seed), seed};
+      SeedRun run{config, fmt::format("repro-{}-{}-{}", method->algorithm, stem, seed), seed};
       by_config[config].push_back(run);
       all.push_back(run);
     }
   }
+  if (language && acting) {
+    throw Error(ErrorCode::kConfig,
+                "configs of language models and of environments make tables of their own: name one "
+                "kind");
+  }
   RunAll(all, options);
-  const std::vector<std::string> header = {"run",       "steps",     "return", "seed: return",
-                                           "wall time", "published", "config"};
+  const std::vector<std::string> header =
+      language ? std::vector<std::string>{"run",         "steps", "figure",    "before", "after",
+                                          "seed: after", "KL",    "wall time", "config"}
+               : std::vector<std::string>{"run",       "steps",     "return", "seed: return",
+                                          "wall time", "published", "config"};
   std::vector<std::vector<std::string>> rows;
   Json json = Json::array();
   for (const auto& config : options.configs) {
-    Row row = MakeRow(config, options, by_config[config]);
+    const auto method = Load(config, options);
+    const auto* const of_language = dynamic_cast<const LanguageMethod*>(method.get());
+    Row row = of_language != nullptr ? MakeLanguageRow(config, *of_language, by_config[config])
+                                     : MakeRow(config, dynamic_cast<const Algorithm*>(method.get()),
+                                               by_config[config]);
     rows.push_back(row.cells);
     json.push_back(row.json);
   }
   const MachineFacts machine = DescribeMachine();
   fmt::print("{}", FormatTable(header, rows));
-  fmt::print("mean +- std over seeds of the deterministic return after training; {}, {} cores\n",
+  fmt::print("mean +- std over seeds {}; {}, {} cores\n",
+             language ? "after training" : "of the deterministic return after training",
              machine.cpu, machine.cores);
   if (!options.write.empty()) {
     // Several configs may be of one algorithm and environment.
-    UpdateTable(options.write, "weft repro", header, rows, {0, header.size() - 1});
+    UpdateTable(options.write, language ? "weft repro language" : "weft repro", header, rows,
+                {0, header.size() - 1});
   }
   if (options.json) fmt::print("{}\n", json.dump());
   return 0;

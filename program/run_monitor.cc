@@ -1,5 +1,6 @@
 #include "program/run_monitor.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -7,6 +8,14 @@ namespace weft {
 namespace {
 
 constexpr int64_t kWritesPerRun = 200;
+
+// What the line on the terminal has beside the return.
+bool IsShown(std::string_view name) {
+  static constexpr std::string_view kNames[] = {
+      "entropy",       "approx_kl",          "reward",  "kl", "answer_tokens",
+      "clip_fraction", "explained_variance", "accuracy"};
+  return name.ends_with("loss") || std::ranges::find(kNames, name) != std::end(kNames);
+}
 
 bool IsEpisodeMetric(std::string_view name) {
   return name.starts_with("episode_");
@@ -63,8 +72,7 @@ void RunMonitor::Write() {
   std::vector<Metric> shown;
   for (const auto& [name, value] : latest_) {
     metrics.push_back({name, value});
-    if (name.ends_with("loss") || name == "entropy" || name == "approx_kl")
-      shown.push_back({name, value});
+    if (IsShown(name)) shown.push_back({name, value});
   }
   metrics.push_back({"steps_per_second", steps_per_second()});
   writer_.Write(steps_, wall_seconds(), metrics);

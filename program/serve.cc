@@ -6,15 +6,12 @@
 //   completion_response.h answers -> JSON or server-sent events
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <fmt/format.h>
 #include <mutex>
-#include <unistd.h>
 
 #include "base/check.h"
 #include "base/log.h"
@@ -23,6 +20,7 @@
 #include "program/completion_request.h"
 #include "program/completion_response.h"
 #include "program/completion_service.h"
+#include "program/end_signal.h"
 #include "program/http_server.h"
 #include "program/language_machine.h"
 
@@ -39,27 +37,6 @@ constexpr milliseconds kLastWords{200};  // to tell clients that their answers w
 constexpr milliseconds kLook{100};       // a waiting thread looks after its client this often
 // Seeds of requests without one begin here.
 constexpr uint64_t kUnseeded = uint64_t{1} << 63;
-
-// Ctrl-C and SIGTERM write into it; a second one ends the program at once.
-int signal_pipe[2] = {-1, -1};
-
-void CatchSignals() {
-  if (pipe(signal_pipe) != 0) throw Error(ErrorCode::kIo, "no pipe is left for signals");
-  struct sigaction action {};
-  action.sa_flags = SA_RESETHAND | SA_RESTART;
-  action.sa_handler = [](int) {
-    const char byte = 0;
-    [[maybe_unused]] const ssize_t written = write(signal_pipe[1], &byte, 1);
-  };
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-}
-
-void AwaitSignal() {
-  char byte = 0;
-  while (read(signal_pipe[0], &byte, 1) < 0 && errno == EINTR) {
-  }
-}
 
 // The name that clients use: the last part of a path, without its ending.
 std::string ServedName(std::string name) {

@@ -71,6 +71,17 @@ std::pair<pid_t, int> WaitAny() {
   return {pid, StatusOf(status)};
 }
 
+int RunSelf(const std::vector<std::string>& arguments) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  const auto interrupt = std::signal(SIGINT, [](int) {});
+  const auto terminate = std::signal(SIGTERM, [](int) {});
+  const int status = WaitFor(Spawn(arguments, &actions));
+  std::signal(SIGINT, interrupt);
+  std::signal(SIGTERM, terminate);
+  return StatusOf(status);
+}
+
 std::string OutputOfSelf(const std::vector<std::string>& arguments) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0)

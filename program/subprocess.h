@@ -16,6 +16,10 @@ pid_t StartSelf(const std::vector<std::string>& arguments, const std::string& lo
 // killed).
 std::pair<pid_t, int> WaitAny();
 
+// Runs weft with these arguments on the same terminal and returns its exit status. A Ctrl-C is the
+// child's to answer.
+int RunSelf(const std::vector<std::string>& arguments);
+
 // Runs weft with these arguments and returns its standard output; throws Error(kUnavailable) with
 // the end of its error output when it fails.
 std::string OutputOfSelf(const std::vector<std::string>& arguments);

@@ -5,8 +5,11 @@
 #include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
+#include <sys/resource.h>
 
 #include "actors/film.h"
 #include "algorithms/algorithm.h"
@@ -18,6 +21,7 @@
 #include "nn/safetensors.h"
 #include "program/commands.h"
 #include "program/machine.h"
+#include "program/methods.h"
 #include "program/run_directory.h"
 #include "program/run_monitor.h"
 #include "tensor/kernels_bf16.h"
@@ -107,6 +111,7 @@ struct Outcome {
   RunResult result;
   Checkpoint last;
   double steps_per_second = 0;
+  std::map<std::string, std::vector<double>, std::less<>> metrics;  // of language methods, by step
 };
 
 // Runs the graph to its end, saving checkpoints on the way and one at the end.
@@ -141,8 +146,13 @@ Outcome RunGraph(const Method& algorithm, const RunDirectory& directory, const C
     }
   };
 
+  Outcome outcome;
+  const bool keep_metrics = dynamic_cast<const LanguageMethod*>(&algorithm) != nullptr;
   RuntimeOptions options;
-  options.on_metric = [&](const MetricEvent& event) { monitor.OnMetric(event); };
+  options.on_metric = [&](const MetricEvent& event) {
+    if (keep_metrics) outcome.metrics[std::string(event.name)].push_back(event.value);
+    monitor.OnMetric(event);
+  };
   options.on_checkpoint = [&](const Cut& cut) { save(checkpoint_of(cut)); };
   options.on_perturbed = [&](int process, const std::string& reason) {
     perturbed = true;
@@ -158,7 +168,6 @@ Outcome RunGraph(const Method& algorithm, const RunDirectory& directory, const C
                                     std::to_string(process)};
   };
 
-  Outcome outcome;
   outcome.result = Run(graph, placement, options, resume ? &resume->cut : nullptr);
   outcome.steps_per_second = monitor.steps_per_second();
   monitor.Finish();
@@ -217,6 +226,41 @@ int Finish(const Algorithm& algorithm, const RunDirectory& directory, const Outc
   return stopped_early ? kAsksForRestart : 0;
 }
 
+double Mean(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double Median(std::vector<double> values) {
+  std::ranges::nth_element(values, values.begin() + std::ssize(values) / 2);
+  return values[values.size() / 2];
+}
+
+// What a run of a language method was like: the reward over the first and the last five steps, how
+// far the policy went, the median seconds of each phase.
+Json StepFigures(const Outcome& outcome) {
+  Json figures = Json::object();
+  const auto find = [&](std::string_view name) -> const std::vector<double>* {
+    const auto found = outcome.metrics.find(name);
+    return found == outcome.metrics.end() || found->second.empty() ? nullptr : &found->second;
+  };
+  if (const auto* reward = find("reward")) {
+    const size_t some = std::min<size_t>(5, reward->size());
+    const std::span<const double> all(*reward);
+    figures["reward"] = {{"first", Mean(all.first(some))}, {"last", Mean(all.last(some))}};
+  }
+  if (const auto* kl = find("kl")) figures["kl"] = kl->back();
+  for (const char* phase : {"generate", "reference", "reward", "learn"}) {
+    const auto* seconds = find(std::string(phase) + "_seconds");
+    if (seconds != nullptr) figures["seconds"][phase] = Median(*seconds);
+  }
+  struct rusage self {
+  }, children{};
+  getrusage(RUSAGE_SELF, &self);
+  getrusage(RUSAGE_CHILDREN, &children);
+  figures["peak_bytes"] = int64_t{1024} * std::max(self.ru_maxrss, children.ru_maxrss);
+  return figures;
+}
+
 int FinishLanguage(const LanguageMethod& method, const RunDirectory& directory,
                    const Outcome& outcome, bool json) {
   const Checkpoint& last = outcome.last;
@@ -226,13 +270,14 @@ int FinishLanguage(const LanguageMethod& method, const RunDirectory& directory,
   if (!stopped_early) {
     for (const auto& [name, value] : method.Finish(policy, directory.path())) figures[name] = value;
   }
-  const Json summary{
+  Json summary{
       {"run", directory.path()},
       {"steps", last.steps},
       {"evaluation", figures},
       {"parameter_hash", Hex(Hash(policy))},
       {"seconds_per_step", outcome.steps_per_second > 0 ? 1 / outcome.steps_per_second : 0},
       {"wall_seconds", last.wall_seconds}};
+  summary.update(StepFigures(outcome));
   directory.UpdateManifest({{"result", summary.dump()}});
   if (json) {
     fmt::print("{}\n", summary.dump());
@@ -252,16 +297,6 @@ int FinishLanguage(const LanguageMethod& method, const RunDirectory& directory,
   }
   std::fflush(stdout);
   return stopped_early ? kAsksForRestart : 0;
-}
-
-// The config's method if it trains a language model, else null.
-std::unique_ptr<LanguageMethod> LoadLanguageMethod(const ConfigSource& source) {
-  const std::string name = source.Scalar("algorithm");
-  const std::vector<std::string> names = LanguageMethods().Names();
-  if (std::ranges::find(names, name) == names.end()) return nullptr;
-  auto method = LanguageMethods().At(name).make();
-  source.Parse(*method);
-  return method;
 }
 
 int TrainLanguage(LanguageMethod& method, bool json) {
@@ -300,6 +335,7 @@ int ResumeLanguage(LanguageMethod& method, const RunDirectory& directory, bool j
 int Train(const TrainOptions& options) {
   ConfigSource source = ConfigSource::File(options.config);
   for (const auto& assignment : options.overrides) source.Override(assignment);
+  if (source.Scalar("algorithm") == "pipeline") return TrainPipeline(source, options.json);
   if (const auto method = LoadLanguageMethod(source)) return TrainLanguage(*method, options.json);
   const auto algorithm = LoadAlgorithm(source);
   algorithm->init_from = ResolvePolicy(algorithm->init_from);
@@ -355,8 +391,7 @@ int Resume(const ResumeOptions& options) {
 int Worker(const std::string& config, int process, const std::string& address) {
   signal(SIGINT, SIG_IGN);  // a terminal's Ctrl-C reaches the whole group; the main process decides
   const ConfigSource source = ConfigSource::File(config);
-  std::unique_ptr<Method> algorithm = LoadLanguageMethod(source);
-  if (algorithm == nullptr) algorithm = LoadAlgorithm(source);
+  const std::unique_ptr<Method> algorithm = LoadMethod(source);
   algorithm->run_folder = std::filesystem::path(config).parent_path();
   FragmentGraph graph;
   algorithm->Build(graph);

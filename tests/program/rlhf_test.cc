@@ -5,7 +5,9 @@
 
 #include "base/check.h"
 #include "language/model_name.h"
+#include "tests/program/server_process.h"
 #include "tests/program/weft_process.h"
+#include "tests/rlhf/tiny_words.h"
 
 namespace weft {
 namespace {
@@ -13,8 +15,9 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr char kConfig[] =
-    "algorithm: grpo\nmodel: smollm2-135m-instruct\ntask: max4\ntotal_steps: 2\nprompts: 2\n"
-    "group: 4\nheld_out_samples: 0\nthreads: 2\n";
+    "algorithm: grpo\nmodel: smollm2-135m-instruct\ndata: {task: max4}\ntotal_steps: 2\nprompts: "
+    "2\n"
+    "group: 4\nevaluation_samples: 0\nthreads: 2\n";
 
 class Rlhf : public testing::Test {
  protected:
@@ -47,13 +50,81 @@ TEST_F(Rlhf, GrpoHasOneHashInEveryPlacementAndAfterResume) {
 }
 
 TEST_F(Rlhf, AWrongConfigSaysWhatToDo) {
-  weft_.Write("wrong.yaml", "algorithm: grpo\nmodel: no_such_model\n");
+  weft_.Write("wrong.yaml", "algorithm: grpo\nmodel: no_such_model\ndata: {task: max4}\n");
   const auto missing = weft_.Run("train wrong.yaml");
   EXPECT_EQ(missing.status, 78);
   EXPECT_NE(missing.error.find("no_such_model"), std::string::npos) << missing.error;
   const auto key = weft_.Run("train config.yaml grop=3");
   EXPECT_EQ(key.status, 78);
   EXPECT_NE(key.error.find("group"), std::string::npos) << key.error;
+}
+
+// Steps of a pipeline on a model of a few thousand weights, then its reward model as a service.
+TEST(Pipeline, MakesEachStepOfWhatAnEarlierOneLeft) {
+  const WeftProcess weft;
+  std::string words, rows, pairs;
+  for (int i = 0; i < 60; ++i) words += "one two three four five six seven eight nine ten.\n";
+  for (const char* n : {"one", "two", "three", "four"}) {
+    rows += R"({"prompt":")" + std::string(n) + R"( ","completion":"two three"})" + "\n";
+    pairs += R"({"prompt":")" + std::string(n) + R"( ","chosen":"two!","rejected":"two."})" + "\n";
+  }
+  weft.Write("words.txt", words);
+  weft.Write("rows.jsonl", rows);
+  weft.Write("pairs.jsonl", pairs);
+  const std::string common = "total_steps: 3\nbatch: 4\ngguf: none\nthreads: 1\n";
+  weft.Write("pretrain.yaml",
+             "algorithm: pretrain\ndata: {files: words.txt, tokenizer: characters, window: 16}\n"
+             "architecture: {family: llama, layers: 1, heads: 2, width: 32}\n" +
+                 common);
+  weft.Write("sft.yaml", "algorithm: sft\nmodel: x\ndata: {files: rows.jsonl}\n" + common);
+  weft.Write("reward.yaml",
+             "algorithm: reward_model\nmodel: x\ndata: {files: pairs.jsonl}\n" + common);
+  weft.Write("ppo.yaml",
+             "algorithm: ppo\nmodel: x\ndata: {files: rows.jsonl}\ntotal_steps: 2\nprompts: 2\n"
+             "max_new_tokens: 5\nrewards: [{name: model, path: x}]\ngguf: none\nthreads: 1\n");
+  weft.Write("pipeline.yaml",
+             "algorithm: pipeline\nrun: four\nsteps:\n"
+             "  - {name: pretrain, config: pretrain.yaml}\n"
+             "  - {name: sft, config: sft.yaml, set: [\"model={pretrain}\"]}\n"
+             "  - {name: reward, config: reward.yaml, set: [\"model={sft}\"]}\n"
+             "  - {name: ppo, config: ppo.yaml, set: [\"model={sft}\", "
+             "\"rewards.model.path={reward}\"]}\n");
+  const auto output = weft.Run("train pipeline.yaml --json");
+  ASSERT_EQ(output.status, 0) << output.error;
+  const Json results = Json::parse(output.LastLine());
+  EXPECT_EQ(results.size(), 4u);
+  EXPECT_TRUE(results.at("ppo").contains("reward"));
+  EXPECT_TRUE(FileExists(weft.folder() + "/runs/four-ppo/model/config.json"));
+  const auto again = weft.Run("train pipeline.yaml --json");
+  EXPECT_EQ(Json::parse(again.LastLine()), results);
+
+  weft.Write("wrong.yaml",
+             "algorithm: pipeline\nrun: w\nsteps:\n"
+             "  - {name: sft, config: sft.yaml, set: [\"model={pretrian}\"]}\n");
+  const auto wrong = weft.Run("train wrong.yaml");
+  EXPECT_EQ(wrong.status, 78);
+  EXPECT_NE(wrong.error.find("{pretrian} is no earlier step"), std::string::npos) << wrong.error;
+
+  const ServerProcess server(
+      {"serve-reward", weft.folder() + "/runs/four-reward/model", "--threads", "1"});
+  const Json scores =
+      Json::parse(server.Post("/get_reward", R"({"query":["one two!","one two."]})").body);
+  ASSERT_EQ(scores.at("rewards").size(), 2u);
+  EXPECT_NE(scores.at("rewards")[0], scores.at("rewards")[1]);
+  EXPECT_EQ(server.Post("/get_reward", R"({"query":["one",2]})").status, 400);
+  EXPECT_EQ(server.Post("/get_reward", R"({"query":[""]})").status, 400);
+  EXPECT_EQ(server.Post("/get_reward", "nonsense").status, 400);
+  EXPECT_EQ(server.Post("/elsewhere", "{}").status, 404);
+}
+
+TEST(LanguageMethods, AreListedAndExplained) {
+  const WeftProcess weft;
+  EXPECT_NE(weft.Run("list algorithms").out.find("reinforce_pp"), std::string::npos);
+  weft.Write("config.yaml", "algorithm: ppo\nmodel: m\ndata: {task: max4}\n");
+  const auto help = weft.Run("train config.yaml --help");
+  EXPECT_EQ(help.status, 0) << help.error;
+  EXPECT_NE(help.out.find("gae_lambda"), std::string::npos);
+  EXPECT_NE(help.out.find("kl_target"), std::string::npos);
 }
 
 }  // namespace

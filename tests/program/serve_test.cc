@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 #include "language/model_name.h"
-#include "tests/program/http_client.h"
+#include "tests/program/server_process.h"
 #include "tests/program/tiny_chat_model.h"
 #include "tests/program/weft_process.h"
 
@@ -22,80 +22,6 @@ using std::chrono::milliseconds;
 using testing::HasSubstr;
 
 constexpr int64_t kContext = 65536;
-
-class ServerProcess {
- public:
-  ServerProcess(const std::string& model, std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {WEFT_BINARY, "serve", model, "--port", "0"});
-    std::vector<char*> words;
-    for (std::string& word : arguments) words.push_back(word.data());
-    words.push_back(nullptr);
-    const std::string out = folder_.Path("out.txt"), error = folder_.Path("error.txt");
-    id_ = fork();
-    if (id_ == 0) {
-      dup2(open(out.c_str(), O_WRONLY | O_CREAT, 0600), STDOUT_FILENO);
-      dup2(open(error.c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
-      execv(words[0], words.data());
-      _exit(127);
-    }
-    const std::string mark = "http://127.0.0.1:";
-    for (const auto end = Clock::now() + std::chrono::seconds(30); port_ == 0 && Clock::now() < end;
-         std::this_thread::sleep_for(milliseconds(5))) {
-      const std::string text = FileExists(out) ? ReadFile(out) : "";
-      const size_t at = text.find(mark);
-      if (at != std::string::npos && text.find('\n', at) != std::string::npos) {
-        port_ = std::atoi(text.c_str() + at + mark.size());
-      }
-    }
-    EXPECT_NE(port_, 0) << ReadFile(error);
-  }
-  ~ServerProcess() {
-    if (id_ > 0) Stop();
-  }
-
-  int port() const { return port_; }
-
-  // By Ctrl-C; the exit status.
-  int Stop() {
-    kill(id_, SIGINT);
-    int status = 0;
-    waitpid(id_, &status, 0);
-    id_ = -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  }
-
-  HttpAnswer Get(const std::string& path) const {
-    HttpClient client(port_);
-    client.Send("GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-    return client.ReadAnswer();
-  }
-  HttpAnswer Post(const std::string& path, const std::string& body,
-                  const std::string& headers = "") const {
-    HttpClient client(port_);
-    client.Post(path, body, headers);
-    return client.ReadAnswer();
-  }
-  Json Complete(const std::string& path, const Json& body) const {
-    const HttpAnswer answer = Post(path, body.dump());
-    EXPECT_EQ(answer.status, 200) << answer.body;
-    return Json::parse(answer.body);
-  }
-  Json Health() const { return Json::parse(Get("/health").body); }
-
-  // Waits for a count of /health.
-  bool Reaches(const char* name, int64_t value) const {
-    for (const auto end = Clock::now() + std::chrono::seconds(20); Clock::now() < end;
-         std::this_thread::sleep_for(milliseconds(10))) {
-      if (Health()[name] == value) return true;
-    }
-    return false;
-  }
-
- private:
-  TemporaryFolder folder_;
-  pid_t id_ = -1;
-  int port_ = 0;
-};
 
 constexpr const char* kChat = "/v1/chat/completions";
 constexpr const char* kText = "/v1/completions";
@@ -134,7 +60,7 @@ class Serve : public testing::Test {
   static void SetUpTestSuite() {
     folder = new TemporaryFolder;
     WriteTinyChatModel(Model(), kContext);
-    server = new ServerProcess(Model(), {"--threads", "2", "--max-body", "100000"});
+    server = new ServerProcess({"serve", Model(), "--threads", "2", "--max-body", "100000"});
   }
   static void TearDownTestSuite() {
     delete server;
@@ -423,7 +349,7 @@ TEST_F(Serve, KeepsAConnectionForTheNextRequest) {
 
 TEST_F(Serve, WantsItsTokenAndSaysWhenItIsFull) {
   setenv("WEFT_SERVE_TOKEN", "secret", 1);
-  ServerProcess guarded(Model(), {"--max-requests", "1", "--threads", "1"});
+  ServerProcess guarded({"serve", Model(), "--max-requests", "1", "--threads", "1"});
   unsetenv("WEFT_SERVE_TOKEN");
   const std::string body = Text("abc", 3, 1).dump();
   EXPECT_EQ(guarded.Get("/health").status, 200);
@@ -453,7 +379,7 @@ TEST_F(Serve, WantsItsTokenAndSaysWhenItIsFull) {
 }
 
 TEST_F(Serve, EndsWithinThreeSecondsOfAnInterrupt) {
-  ServerProcess own(Model(), {"--threads", "1"});
+  ServerProcess own({"serve", Model(), "--threads", "1"});
   const WeftProcess second;
   const auto taken = second.Run("serve " + Model() + " --port " + std::to_string(own.port()));
   EXPECT_EQ(taken.status, 70);
@@ -473,7 +399,7 @@ TEST_F(Serve, EndsWithinThreeSecondsOfAnInterrupt) {
 }
 
 TEST_F(Serve, FinishesShortAnswersBeforeItEnds) {
-  ServerProcess own(Model(), {"--threads", "1"});
+  ServerProcess own({"serve", Model(), "--threads", "1"});
   HttpClient client(own.port());
   Json body = Text("hello", 100, 1);
   body["stream"] = true;
@@ -490,7 +416,7 @@ TEST(ServeRealModel, AnswersAQuestion) {
   } catch (const Error& error) {
     GTEST_SKIP() << error.what();
   }
-  ServerProcess server("smollm2-135m-instruct", {});
+  ServerProcess server({"serve", "smollm2-135m-instruct"});
   Json body = Chat("What is the capital of France?", 20, 1);
   body["model"] = "smollm2-135m-instruct";
   body["temperature"] = 0;
