@@ -32,7 +32,8 @@ const std::vector<ThirdParty> kThirdParty = {
     {"yaml-cpp/", std::regex("base/yaml\\.cc")},
     {"fmt/", std::regex("(tests/)?program/.*\\.cc")},
     {"CLI/", std::regex("program/command_line\\.h")},
-    {"nlohmann/", std::regex("(tests/)?program/.*\\.cc|environments/python/python_worker\\.cc")},
+    {"nlohmann/", std::regex("(tests/)?program/.*\\.cc|tests/program/"
+                             "server_process\\.h|environments/python/python_worker\\.cc")},
     {"httplib.h", std::regex("program/http_server\\.cc|rlhf/http_client\\.cc")},
     {"pcre2.h", std::regex("language/tokenizer/regex\\.cc")},
     {"utf8proc.h", std::regex("language/unicode\\.cc")},

@@ -96,7 +96,8 @@ TEST_F(OnlineBase, TemperatureIsTheSameEverywhere) {
 }
 
 TEST_F(OnlineBase, ResamplesPromptsWhoseAnswersAreAllWorthTheSame) {
-  const std::string rare = "rewards: [{name: regex, pattern: \"[aeiou]\"}]\ngroup: 2\ntotal_steps: 3\n";
+  const std::string rare =
+      "rewards: [{name: regex, pattern: \"[aeiou]\"}]\ngroup: 2\ntotal_steps: 3\n";
   const MethodRun plain = RunMethod(*Make("grpo", rare));
   const MethodRun dynamic = RunMethod(*Make("grpo", rare + "resample_rounds: 20\n"));
   const auto least = [](const MethodRun& run) {
