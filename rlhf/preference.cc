@@ -161,15 +161,15 @@ class Dpo final : public Preference {
     const PairLoss pairs = DirectPreference(
         policy.chosen, policy.rejected, reference.chosen, reference.rejected, lengths.chosen,
         lengths.rejected, {.objective = Objective(), .beta = beta, .smoothing = smoothing});
-    BatchLoss batch = FromPairs(pairs);
+    BatchLoss loss = FromPairs(pairs);
     const double chosen = beta * (Mean(policy.chosen) - Mean(reference.chosen));
     const double rejected = beta * (Mean(policy.rejected) - Mean(reference.rejected));
-    batch.figures = {{"accuracy", pairs.accuracy},
-                     {"ranked_right", ShareAbove(policy.chosen, policy.rejected)},
-                     {"reward_chosen", chosen},
-                     {"reward_rejected", rejected},
-                     {"reward_margin", chosen - rejected}};
-    return batch;
+    loss.figures = {{"accuracy", pairs.accuracy},
+                    {"ranked_right", ShareAbove(policy.chosen, policy.rejected)},
+                    {"reward_chosen", chosen},
+                    {"reward_rejected", rejected},
+                    {"reward_margin", chosen - rejected}};
+    return loss;
   }
 
  protected:
@@ -195,10 +195,10 @@ class Orpo final : public Preference {
   BatchLoss Loss(const Examples& examples, const Values& log_p, const Values&) const override {
     const Sides policy = SplitSides(log_p);
     const Lengths lengths(examples);
-    BatchLoss batch = FromPairs(
+    BatchLoss loss = FromPairs(
         OddsRatio(policy.chosen, policy.rejected, lengths.chosen, lengths.rejected, lambda));
-    batch.figures = {{"ranked_right", ShareAbove(policy.chosen, policy.rejected)}};
-    return batch;
+    loss.figures = {{"ranked_right", ShareAbove(policy.chosen, policy.rejected)}};
+    return loss;
   }
 };
 
@@ -214,10 +214,10 @@ class SimPo final : public Preference {
   BatchLoss Loss(const Examples& examples, const Values& log_p, const Values&) const override {
     const Sides policy = SplitSides(log_p);
     const Lengths lengths(examples);
-    BatchLoss batch = FromPairs(SimplePreference(policy.chosen, policy.rejected, lengths.chosen,
-                                                 lengths.rejected, beta, gamma));
-    batch.figures = {{"ranked_right", ShareAbove(policy.chosen, policy.rejected)}};
-    return batch;
+    BatchLoss loss = FromPairs(SimplePreference(policy.chosen, policy.rejected, lengths.chosen,
+                                                lengths.rejected, beta, gamma));
+    loss.figures = {{"ranked_right", ShareAbove(policy.chosen, policy.rejected)}};
+    return loss;
   }
 };
 

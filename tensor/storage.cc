@@ -22,7 +22,7 @@ namespace {
 constexpr int kClasses = 136;               // up to 2^40 bytes
 constexpr int kLocalClasses = 44;           // up to 256 KiB: these have lists per thread
 constexpr int64_t kLocalBytes = 4 << 20;    // that one thread keeps before it shares
-constexpr int64_t kSharedBytes = 32 << 20;  // that may be held beyond 17/16 of the peak in use
+constexpr int64_t kSharedBytes = 32 << 20;  // that may be held beyond 9/8 of the peak in use
 constexpr int64_t kHugePage = 2 << 20;
 constexpr int32_t kBatch = 16;  // blocks moved from the shared to a local list at once
 
@@ -145,7 +145,7 @@ Storage* FromSystem(int size_class) {
 // With the mutex held. When the lists are full, sizes that nobody asked for lately make room.
 void PushShared(Storage* storage) {
   const int64_t bytes = BlockBytes(storage->size_class);
-  const int64_t room = shared.peak + shared.peak / 16 + kSharedBytes - shared.InUse();
+  const int64_t room = shared.peak + shared.peak / 8 + kSharedBytes - shared.InUse();
   while (shared.cached > 0 && shared.cached + bytes > room) {
     FreeList* oldest = nullptr;
     for (FreeList& list : shared.lists) {

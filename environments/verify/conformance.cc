@@ -176,7 +176,7 @@ std::string TimeLimitIsExact(const EnvironmentEntry& entry) {
   constexpr int64_t kLimit = 7;
   ConformanceDriver driver(entry, {.rows = 4, .seed = kConformanceSeed, .time_limit = kLimit});
   driver.Reset();
-  const int64_t rows = driver.batch().rows(), agents = driver.spec().agent_count();
+  const int64_t rows = driver.batch().rows();
   std::vector<int64_t> steps(static_cast<size_t>(rows));
   std::vector<StepType> before(static_cast<size_t>(rows), StepType::kFirst);
   for (int t = 0; t < 40; ++t) {
