@@ -18,7 +18,9 @@ std::string PostJson(const std::string& url, const std::string& body, double sec
   client.set_read_timeout(microseconds / 1'000'000, microseconds % 1'000'000);
   const auto answer = client.Post(url.substr(slash), body, "application/json");
   if (!answer) {
-    throw Error(ErrorCode::kUnavailable, url + ": " + httplib::to_string(answer.error()));
+    throw Error(
+        ErrorCode::kUnavailable,
+        url + ": no answer (" + httplib::to_string(answer.error()) + "); is the service there?");
   }
   if (answer->status != 200) {
     throw Error(ErrorCode::kUnavailable, url + ": status " + std::to_string(answer->status) + ", " +

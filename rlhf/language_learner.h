@@ -109,6 +109,8 @@ struct LanguageBatch {
 // The answers to some of the prompts, in order.
 LanguageBatch BatchOf(const Samples& samples, std::span<const int64_t> prompts);
 
+struct Examples;
+
 class LanguageLearner : public Learner {
  public:
   // temperature: logits are divided by it.
@@ -124,6 +126,9 @@ class LanguageLearner : public Learner {
   // it reads the rows too, by these d_rows [T, H] f32.
   void AddGradient(const LanguageBatch& batch, TransformerTrace& trace, const Tensor& rows,
                    std::span<const double> d_log_p, const Tensor* d_rows = nullptr);
+  // Adds the gradient of weight times the mean of -log p over the examples' learnt tokens; returns
+  // the mean (next_token.cc).
+  double AddLikelihood(const Examples& examples, double weight);
   // One optimiser step along what was added; returns the gradient's norm.
   double Minimise(weft::Ports& ports);
   double learning_rate() const;

@@ -45,6 +45,7 @@ struct ModelRewardConfig final : RewardConfig {
   void Check() const override {
     if (path.empty()) throw ConfigProblem("path", "is missing");
   }
+  void Look() const override { ResolveModel(path); }
   std::unique_ptr<Reward> Make(const RewardSetting& setting) const override {
     RewardModel model = RewardModel::Load({}, path, setting.precision);
     if (!SameWords(model.tokenizer(), LoadTokenizerOf(*ModelFile::Open(setting.policy)))) {

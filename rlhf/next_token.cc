@@ -24,7 +24,7 @@ std::vector<LanguageMethod::Figure> JudgeNextToken(const Context& context, Trans
   return {{"loss", sum / LearntTokens(examples)}};
 }
 
-void NextTokenLearner::Improve(const Examples& examples, weft::Ports& ports) {
+double LanguageLearner::AddLikelihood(const Examples& examples, double weight) {
   const double tokens = LearntTokens(examples);
   double loss = 0;
   ForMicroBatches(examples, config_.micro_batch_tokens, [&](int64_t begin, int64_t end) {
@@ -33,13 +33,18 @@ void NextTokenLearner::Improve(const Examples& examples, weft::Ports& ports) {
     Tensor rows;
     const std::vector<float> log_p = LogProbabilities(batch, &trace, &rows);
     for (const float value : log_p) loss -= value;
-    AddGradient(batch, trace, rows, std::vector<double>(log_p.size(), -1 / tokens));
+    AddGradient(batch, trace, rows, std::vector<double>(log_p.size(), -weight / tokens));
   });
   loss /= tokens;
   if (!std::isfinite(loss)) throw Error(ErrorCode::kDiverged, "the loss is not finite");
+  return loss;
+}
+
+void NextTokenLearner::Improve(const Examples& examples, weft::Ports& ports) {
+  const double loss = AddLikelihood(examples, 1);
   ports.Log("loss", loss);
   ports.Log("perplexity", std::exp(loss));
-  ports.Log("learnt_tokens", tokens);
+  ports.Log("learnt_tokens", LearntTokens(examples));
 }
 
 }  // namespace weft

@@ -15,6 +15,12 @@ namespace weft {
 
 // ---- Config
 
+void PtxConfig::Fields(FieldVisitor& v) {
+  v.Field("coefficient", coefficient, "weight of it in the loss; 0: none", Range::AtLeast(0));
+  v.Field("batch", batch, "rows of an update", Range::AtLeast(1));
+  if (coefficient > 0) v.Section("data", data, "the rows");
+}
+
 void OnlineTraining::Fields(FieldVisitor& v) {
   LanguageTraining::Fields(v);
   v.Section("data", prompts_from, "the prompts");
@@ -35,6 +41,7 @@ void OnlineTraining::Fields(FieldVisitor& v) {
       "times that prompts whose answers are all worth the same give way to others before a step "
       "is made (DAPO's dynamic sampling); 0: none",
       Range::Between(0, 100));
+  v.Section("ptx", ptx, "data that stay likely, a part of every update");
   v.Field("ledger", ledger, "keep every sample in samples.jsonl");
   v.Field("show_every", show_every, "steps between answers shown in the log; 0: none",
           Range::AtLeast(0));
@@ -70,6 +77,7 @@ RewardSum OnlineTraining::MakeRewards() const {
 // ---- Graph
 
 void OnlineTraining::Build(FragmentGraph& graph) const {
+  rewards.Look();
   const RolloutOptions rollout{.model = ResolveModel(model),
                                .precision = precision_in_use(),
                                .prompts_from = prompts_from,
@@ -80,6 +88,7 @@ void OnlineTraining::Build(FragmentGraph& graph) const {
                                .micro_batch_tokens = micro_batch_tokens,
                                .show_every = show_every,
                                .sampling = {.temperature = temperature}};
+  PromptStream(prompts_from, rollout.model, seed);  // a bad line stops here, before a run is made
   graph.Add("prompts", 1, PromptSource(rollout), Role::kWorker);
   graph.Add("generator", 1, GeneratorFragment(rollout), Role::kWorker);
   graph.Add("scorer", 1, ScorerFragment(rollout, [this] { return MakeRewards(); }), Role::kWorker);
@@ -129,6 +138,10 @@ OnlineLearner::OnlineLearner(const OnlineTraining& config, const Replica& replic
     : LanguageLearner(config, replica, config.temperature), config_(config) {
   if (config.ledger && !config.run_folder.empty()) {
     ledger_ = std::make_unique<Ledger>(config.run_folder, ResolveModel(config.model));
+  }
+  if (config.ptx.coefficient > 0) {
+    ptx_ = std::make_unique<ExampleSource>(
+        config.ptx.data, ExampleOptions{.model = ResolveModel(config.model), .seed = config.seed});
   }
 }
 
@@ -189,6 +202,9 @@ void OnlineLearner::Update(const Lesson& lesson, std::span<const int64_t> prompt
   ForPrompts(samples, teaching, config_.micro_batch_tokens, [&](std::span<const int64_t> some) {
     Improve(lesson, some, answers, tokens, totals);
   });
+  if (ptx_) {
+    totals.ptx_loss += AddLikelihood(ptx_->Next(config_.ptx.batch), config_.ptx.coefficient);
+  }
   totals.norm += Minimise(ports);
   OnUpdate(ports);
   ++totals.updates;
@@ -273,6 +289,7 @@ void OnlineLearner::Report(const Lesson& lesson, const Totals& totals, weft::Por
     ports.Log("kl_token", kl * answers / tokens);
   }
   ports.Log("policy_loss", totals.loss / updates);
+  if (ptx_) ports.Log("ptx_loss", totals.ptx_loss / updates);
   ports.Log("clip_fraction", totals.clipped / updates);
   ports.Log("approximate_kl", totals.tokens > 0 ? totals.approximate_kl / totals.tokens : 0);
   ports.Log("max_log_ratio", totals.max_log_ratio);
@@ -295,6 +312,7 @@ TensorMap OnlineLearner::SaveRest() const {
   TensorMap state = LanguageLearner::SaveRest();
   state.Set("online", Tensor::From<int64_t>({2}, {unmixed_steps_, rounds_}));
   state.Merge("collected", collected_.ToMap());
+  if (ptx_) state.Merge("ptx", ptx_->Save());
   return state;
 }
 
@@ -303,6 +321,7 @@ void OnlineLearner::LoadRest(const TensorMap& state) {
   unmixed_steps_ = state.At("online").data<int64_t>()[0];
   rounds_ = state.At("online").data<int64_t>()[1];
   collected_ = Samples::FromMap(state.Extract("collected"));
+  if (ptx_) ptx_->Load(state.Extract("ptx"));
 }
 
 }  // namespace weft

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "rlhf/data_source.h"
 #include "rlhf/language_learner.h"
 #include "rlhf/ledger.h"
 #include "rlhf/policy_losses.h"
@@ -26,6 +27,16 @@
 namespace weft {
 
 class OnlineLearner;
+
+// Text or chats that stay likely while the policy learns: their negative log-likelihood is a part
+// of every update's loss (Ouyang et al. 2022, PPO-ptx).
+struct PtxConfig : Config {
+  double coefficient = 0;
+  int64_t batch = 8;
+  DataConfig data;
+
+  void Fields(FieldVisitor& v) override;
+};
 
 class OnlineTraining : public LanguageTraining {
  public:
@@ -41,6 +52,7 @@ class OnlineTraining : public LanguageTraining {
   int64_t show_every = 0;
   int64_t resample_rounds = 0;
   bool ledger = true;
+  PtxConfig ptx;
 
   OnlineTraining() { micro_batch_tokens = 512; }
 
@@ -111,7 +123,8 @@ class OnlineLearner : public LanguageLearner {
 
  private:
   struct Totals {
-    double loss = 0, clipped = 0, approximate_kl = 0, tokens = 0, max_log_ratio = 0, norm = 0;
+    double loss = 0, ptx_loss = 0, clipped = 0, approximate_kl = 0, tokens = 0, max_log_ratio = 0,
+           norm = 0;
     int64_t updates = 0;
   };
 
@@ -127,6 +140,7 @@ class OnlineLearner : public LanguageLearner {
 
   const OnlineTraining& config_;
   std::unique_ptr<Ledger> ledger_;
+  std::unique_ptr<ExampleSource> ptx_;
   int64_t unmixed_steps_ = 0;
   int64_t rounds_ = 0;  // of samples for this step so far
   Samples collected_;   // what is kept of them

@@ -16,6 +16,17 @@ void RewardConfig::Fields(FieldVisitor& v) {
   v.Field("weight", weight, "factor of its scores in the sum");
 }
 
+void RewardList::Look() const {
+  for (const auto& [name, config] : entries_) {
+    try {
+      config->Look();
+    } catch (Error& error) {
+      error.AddContext("rewards." + name);
+      throw;
+    }
+  }
+}
+
 RewardConfig& RewardList::Add(const std::string& name) {
   return *entries_.emplace_back(name, Rewards().At(name).make()).config;
 }

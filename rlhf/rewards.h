@@ -49,7 +49,8 @@ struct RewardConfig : Config {
   double weight = 1;
 
   void Fields(FieldVisitor& v) override;
-  // Throws Error(kConfig) for what is not there: a file, a model.
+  // Throws Error(kConfig) for what is not there, a model; before a run has a folder.
+  virtual void Look() const {}
   virtual std::unique_ptr<Reward> Make(const RewardSetting& setting) const = 0;
 };
 
@@ -68,6 +69,8 @@ class RewardList {
  public:
   void Fields(FieldVisitor& v, const char* help);
   bool empty() const { return entries_.empty(); }
+  // Of all entries; errors say which.
+  void Look() const;
   // Adds an entry with default keys.
   RewardConfig& Add(const std::string& name);
 

@@ -123,6 +123,19 @@ TEST_F(OnlineBase, ADivergenceFromTheReferenceHoldsThePolicyBack) {
   EXPECT_LT(kl("1"), 0.5 * kl("0"));
 }
 
+TEST_F(OnlineBase, DataStayLikelyWhileThePolicyLearns) {
+  const std::string row = R"({"prompt":"one ","completion":"zzz"})";
+  WriteFileAtomic(folder_.Path("kept.jsonl"), row + "\n" + row + "\n");
+  const std::string ptx = "total_steps: 8\nptx: {coefficient: 5, batch: 2, data: {files: " +
+                          folder_.Path("kept.jsonl") + ", evaluation_share: 0}}\n";
+  const auto whole = Make("ppo", ptx);
+  const MethodRun run = RunMethod(*whole);
+  const auto& loss = run.metrics.at("ptx_loss");
+  EXPECT_LT(loss.back(), 0.7 * loss.front());
+  const MethodRun half = RunMethod(*Make("ppo", ptx + "total_steps: 3\n"));
+  EXPECT_EQ(HashOf(RunMethod(*whole, "serial", &half.cut)), HashOf(run));
+}
+
 TEST_F(OnlineBase, KeepsEverySampleInItsLedger) {
   const auto method = Make("grpo", "total_steps: 3\n");
   method->run_folder = folder_.Path("");
