@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kTile = 16, kPanel = 64;
 // Pairs of a panel that stay in the first-level cache while rows pass by, and rows that do.
-constexpr int64_t kChunk = 160, kMostRows = 256;
+constexpr int64_t kChunk = 112, kMostRows = 256;
 
 // Tiles 0 to 3 hold sums of up to 16 rows by 64 columns, 4 rows of x, 5 to 7 columns of w.
 class TileScope {
