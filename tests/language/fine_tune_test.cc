@@ -1,7 +1,9 @@
 // A short fine-tune against one in float64 by another program (tests/language/make_fine_tune.py):
-// every step's loss is its, whether activations are kept or made again.
+// every step's loss is its, whether activations are kept or made again, and whether the loss is the
+// fused head's or ops on a tape, with compiled gradients (plan on) or interpreted ones.
 #include <cmath>
 #include <gtest/gtest.h>
+#include <memory>
 #include <vector>
 
 #include "language/json.h"
@@ -9,6 +11,8 @@
 #include "language/language_model.h"
 #include "nn/optimizer.h"
 #include "nn/safetensors.h"
+#include "tensor/ops.h"
+#include "tensor/tape.h"
 #include "tests/language/reference_files.h"
 
 namespace weft {
@@ -53,11 +57,70 @@ struct Batch {
 
 struct Trajectory {
   std::vector<double> losses, norms;
+  int64_t plan_hits = 0;
 };
 
-Trajectory FineTune(const std::string& folder, const JsonValue& page, bool recompute) {
+// Both give the mean of -log p over the wanted tokens, add to the output matrix's gradient and set
+// d_final.
+double FusedLoss(const Context& context, Transformer& model, const Batch& batch, const Tensor& rows,
+                 Tensor* d_final) {
+  double loss = 0;
+  const auto count = static_cast<double>(batch.wanted);
+  ScoreTokens(
+      context, model, rows, batch.targets, {},
+      [&](const HeadBlock& block) {
+        for (size_t i = 0; i < block.rows.size(); ++i) {
+          loss -= static_cast<double>(block.log_probability[i]) / count;
+          block.d_log_probability[i] = static_cast<float>(-1 / count);
+        }
+      },
+      d_final);
+  return loss;
+}
+
+class TapeLoss {
+ public:
+  TapeLoss(Projection& head, const Batch& batch)
+      : head_(head),
+        rows_(Tensor::Zeros({std::ssize(batch.ids), head.in()})),
+        weight_(head.weight()),
+        index_(Tensor::Zeros({rows_.dim(0)}, DType::kInt64)),
+        share_(Tensor::Zeros({rows_.dim(0)})),
+        parameters_{&rows_, &weight_},
+        tape_(parameters_) {
+    for (size_t t = 0; t < batch.targets.size(); ++t) {
+      if (batch.targets[t] < 0) continue;
+      index_.data<int64_t>()[t] = batch.targets[t];
+      share_.data<float>()[t] = static_cast<float>(-1 / static_cast<double>(batch.wanted));
+    }
+  }
+
+  double Of(const Tensor& rows, Tensor* d_final) {
+    rows_.CopyFrom(rows);
+    const Tape::Recording recording(tape_);
+    const Tensor logits = Dense(rows_, weight_, Tensor());        // [T, V]
+    const Tensor log_p = GatherLast(LogSoftmax(logits), index_);  // [T]
+    const Tensor loss = Sum(Mul(log_p, share_));                  // []
+    const auto gradients = tape_.Gradient(loss, std::vector<Tensor>{rows_, weight_});
+    *d_final = gradients[0].Clone();
+    head_.d_weight().CopyFrom(gradients[1]);
+    return loss.Item();
+  }
+  int64_t plan_hits() const { return tape_.statistics().plan_hits; }
+
+ private:
+  Projection& head_;
+  Tensor rows_, weight_, index_, share_;
+  const std::vector<Tensor*> parameters_;
+  Tape tape_;
+};
+
+enum class Way { kFused, kFusedRecomputed, kTapePlanned, kTapeInterpreted };
+
+Trajectory FineTune(const std::string& folder, const JsonValue& page, Way way) {
   ThreadPool pool(2);
-  const Context context{.pool = &pool};
+  const Context context{.pool = &pool, .plan = way != Way::kTapeInterpreted};
+  const ContextScope scope(context);
   const auto file = ModelFile::Open(folder);
   const auto model =
       LoadTransformer(context, *file, {.precision = Precision::kFloat32, .keep_master = true});
@@ -73,25 +136,19 @@ Trajectory FineTune(const std::string& folder, const JsonValue& page, bool recom
   std::vector<Tensor> gradients = model->Gradients();
   const Batch batch(ReadSafetensors(folder + "/expected.safetensors"));
   const TokenBatch tokens{.ids = batch.ids, .positions = batch.positions, .spans = batch.spans};
+  std::unique_ptr<TapeLoss> by_tape;
+  if (way == Way::kTapePlanned || way == Way::kTapeInterpreted) {
+    by_tape = std::make_unique<TapeLoss>(model->head(), batch);
+  }
   Trajectory trajectory;
   const size_t steps = Numbers(page, "gradient_norms").size();
   for (size_t step = 0; step <= steps; ++step) {
     TransformerTrace trace;
-    trace.recompute = recompute;
+    trace.recompute = way == Way::kFusedRecomputed;
     const Tensor rows = model->Forward(context, tokens, &trace);
-    double loss = 0;
     Tensor d_final;
-    const auto count = static_cast<double>(batch.wanted);
-    ScoreTokens(
-        context, *model, rows, batch.targets, {},
-        [&](const HeadBlock& block) {
-          for (size_t i = 0; i < block.rows.size(); ++i) {
-            loss -= static_cast<double>(block.log_probability[i]) / count;
-            block.d_log_probability[i] = static_cast<float>(-1 / count);
-          }
-        },
-        &d_final);
-    trajectory.losses.push_back(loss);
+    trajectory.losses.push_back(by_tape ? by_tape->Of(rows, &d_final)
+                                        : FusedLoss(context, *model, batch, rows, &d_final));
     if (step == steps) break;
     model->Backward(context, tokens, trace, d_final);
     trajectory.norms.push_back(optimizer.Step(gradients, Number(page, "learning_rate"),
@@ -99,25 +156,47 @@ Trajectory FineTune(const std::string& folder, const JsonValue& page, bool recom
     for (Tensor& gradient : gradients) gradient.Fill(0);
     model->Refresh(context);
   }
+  if (by_tape) trajectory.plan_hits = by_tape->plan_hits();
   return trajectory;
 }
 
-TEST(FineTune, FollowsTheReferenceStepByStep) {
-  const std::string folder = ReferencePath("language/models/llama_gqa_untied");
-  if (folder.empty()) GTEST_SKIP() << "WEFT_REFERENCE is unset: no model to fine-tune";
-  const JsonValue page = ReadJsonFile(WEFT_TEST_DATA "/language/fine_tune.json");
-  const Trajectory got = FineTune(folder, page, false);
-  const std::vector<double> losses = Numbers(page, "losses"),
-                            norms = Numbers(page, "gradient_norms");
-  ASSERT_EQ(got.losses.size(), losses.size());
-  for (size_t i = 0; i < losses.size(); ++i) {
-    EXPECT_NEAR(got.losses[i], losses[i], 1e-4) << "after step " << i;
+class FineTunes : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (folder_.empty()) GTEST_SKIP() << "WEFT_REFERENCE is unset: no model to fine-tune";
   }
-  for (size_t i = 0; i < norms.size(); ++i) {
-    EXPECT_NEAR(got.norms[i], norms[i], 1e-3 * norms[i]) << "step " << i;
+  Trajectory Run(Way way) const { return FineTune(folder_, page_, way); }
+  void ExpectReference(const Trajectory& got) const {
+    const std::vector<double> losses = Numbers(page_, "losses"),
+                              norms = Numbers(page_, "gradient_norms");
+    ASSERT_EQ(got.losses.size(), losses.size());
+    for (size_t i = 0; i < losses.size(); ++i) {
+      EXPECT_NEAR(got.losses[i], losses[i], 1e-4) << "after step " << i;
+    }
+    for (size_t i = 0; i < norms.size(); ++i) {
+      EXPECT_NEAR(got.norms[i], norms[i], 1e-3 * norms[i]) << "step " << i;
+    }
+    EXPECT_LT(got.losses.back(), 0.1 * got.losses.front()) << "it learns";
   }
-  EXPECT_LT(losses.back(), 0.1 * losses.front()) << "it learns";
-  EXPECT_EQ(FineTune(folder, page, true).losses, got.losses) << "activations made again";
+
+ private:
+  const std::string folder_ = ReferencePath("language/models/llama_gqa_untied");
+  const JsonValue page_ = ReadJsonFile(WEFT_TEST_DATA "/language/fine_tune.json");
+};
+
+TEST_F(FineTunes, FollowTheReferenceStepByStep) {
+  const Trajectory got = Run(Way::kFused);
+  ExpectReference(got);
+  EXPECT_EQ(Run(Way::kFusedRecomputed).losses, got.losses) << "activations made again";
+}
+
+TEST_F(FineTunes, HaveEqualLossesWithThePlanOnAndOff) {
+  const Trajectory on = Run(Way::kTapePlanned), off = Run(Way::kTapeInterpreted);
+  ExpectReference(on);
+  EXPECT_GT(on.plan_hits, 0);
+  EXPECT_EQ(off.plan_hits, 0);
+  EXPECT_EQ(off.losses, on.losses);
+  EXPECT_EQ(off.norms, on.norms);
 }
 
 }  // namespace
