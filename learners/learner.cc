@@ -22,6 +22,9 @@ void Learner::Start(weft::Ports& ports) {
   if (!options_.initial_policy.empty()) LoadPolicy(ReadSafetensors(options_.initial_policy));
   next_evaluation_ = options_.evaluation_every;
   next_checkpoint_ = options_.checkpoint_every;
+  for (int64_t i = 0; i < options_.lag; ++i) {
+    ports.Write(kParameters, {.body = Snapshot(), .version = version_});
+  }
   Publish(ports);
 }
 

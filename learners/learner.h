@@ -27,6 +27,9 @@ struct LearnerOptions {
   int64_t checkpoint_every = 0;  // environment steps
   double checkpoint_min_seconds = 0;
   double stop_at_return = std::numeric_limits<double>::infinity();
+  // Updates by which the parameters that actors read are behind, exactly: the first ones are read
+  // once more, so that actors act while the learner learns. 0 or 1, as an edge has room for two.
+  int64_t lag = 0;
   std::string initial_policy;  // a policy.safetensors to start from, "" for fresh weights
 };
 
@@ -73,6 +76,7 @@ class Learner : public Fragment {
   static double GlobalSum(const Tensor& values, weft::Ports& ports);
 
   int64_t env_steps() const { return env_steps_; }
+  int64_t newest_version() const { return version_ - 1; }  // that was published
   double progress() const;  // share of total_steps done, in [0, 1]
   bool finished() const { return env_steps_ >= options_.total_steps; }
 

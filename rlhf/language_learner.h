@@ -57,7 +57,7 @@ class LanguageTraining : public LanguageMethod {
   Precision precision_in_use() const {
     return precision == "f32" ? Precision::kFloat32 : Precision::kBFloat16;
   }
-  LearnerOptions LearnerSettings() const;
+  virtual LearnerOptions LearnerSettings() const;
   // Of the optimiser's step `step` of total_steps, counted from 1: a straight rise over
   // warmup_steps, then as the schedule says.
   double LearningRate(int64_t step) const;

@@ -28,7 +28,7 @@ Ledger::Ledger(const std::string& folder, const std::string& model)
     : path_(folder + "/samples.jsonl"), tokenizer_(LoadTokenizerOf(*ModelFile::Open(model))) {}
 
 void Ledger::Add(int64_t step, const Samples& samples) {
-  if (!rewound_) Rewind(samples.version);
+  if (!rewound_) Rewind(samples.first_sample);
   rewound_ = true;
   std::string lines;
   for (int64_t i = 0; i < samples.responses.count(); ++i) {
@@ -55,15 +55,16 @@ void Ledger::Add(int64_t step, const Samples& samples) {
   if (!file.flush()) throw Error(ErrorCode::kIo, path_ + ": cannot be written");
 }
 
-void Ledger::Rewind(int64_t version) {
+void Ledger::Rewind(int64_t first_sample) {
   std::ifstream file(path_);
   if (!file) return;
-  // Lines are in the order of versions, and begin with theirs.
+  // Lines are in the order of samples, whose numbers stand at their beginning.
   int64_t keep = 0;
   for (std::string line; std::getline(file, line); keep += std::ssize(line) + 1) {
-    int64_t at = 0;
-    if (std::sscanf(line.c_str(), "{\"version\":%ld", &at) != 1 || at >= version || file.eof())
-      break;
+    int64_t sample = 0;
+    const int found =
+        std::sscanf(line.c_str(), R"({"version":%*d,"step":%*d,"seed":%*d,"sample":%ld)", &sample);
+    if (found != 1 || sample >= first_sample || file.eof()) break;
   }
   file.close();
   std::filesystem::resize_file(path_, static_cast<uintmax_t>(keep));

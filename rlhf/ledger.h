@@ -17,12 +17,12 @@ class Ledger {
   // model: path of the one whose words ids are.
   Ledger(const std::string& folder, const std::string& model);
 
-  // The first call drops the lines from that version on, which an earlier part of the run left:
+  // The first call drops the lines from its first sample on, which an earlier part of the run left:
   // they are made again.
   void Add(int64_t step, const Samples& samples);
 
  private:
-  void Rewind(int64_t version);
+  void Rewind(int64_t first_sample);
 
   std::string path_;
   Tokenizer tokenizer_;

@@ -41,6 +41,10 @@ void OnlineTraining::Fields(FieldVisitor& v) {
       "times that prompts whose answers are all worth the same give way to others before a step "
       "is made (DAPO's dynamic sampling); 0: none",
       Range::Between(0, 100));
+  v.Field("max_lag", max_lag,
+          "updates by which the parameters that answer are behind, exactly: with 1 the next "
+          "answers are given while these are learnt from",
+          Range::Between(0, 1));
   v.Section("ptx", ptx, "data that stay likely, a part of every update");
   v.Field("ledger", ledger, "keep every sample in samples.jsonl");
   v.Field("show_every", show_every, "steps between answers shown in the log; 0: none",
@@ -72,6 +76,12 @@ RewardSum OnlineTraining::MakeRewards() const {
   RewardList right;
   right.Add("exact");
   return {right, setting};
+}
+
+LearnerOptions OnlineTraining::LearnerSettings() const {
+  LearnerOptions options = LanguageTraining::LearnerSettings();
+  options.lag = max_lag;
+  return options;
 }
 
 // ---- Graph
@@ -293,6 +303,7 @@ void OnlineLearner::Report(const Lesson& lesson, const Totals& totals, weft::Por
   ports.Log("clip_fraction", totals.clipped / updates);
   ports.Log("approximate_kl", totals.tokens > 0 ? totals.approximate_kl / totals.tokens : 0);
   ports.Log("max_log_ratio", totals.max_log_ratio);
+  ports.Log("lag", static_cast<double>(newest_version() - samples.version));
   ports.Log("gradient_norm", totals.norm / updates);
   ports.Log("learning_rate", learning_rate());
   unmixed_steps_ = mixed > 0 || samples.group == 1 ? 0 : unmixed_steps_ + 1;

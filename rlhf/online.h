@@ -52,12 +52,14 @@ class OnlineTraining : public LanguageTraining {
   int64_t show_every = 0;
   int64_t resample_rounds = 0;
   bool ledger = true;
+  int64_t max_lag = 0;
   PtxConfig ptx;
 
   OnlineTraining() { micro_batch_tokens = 512; }
 
   void Fields(FieldVisitor& v) override;
   void Check() const override;
+  LearnerOptions LearnerSettings() const override;
   void Build(FragmentGraph& graph) const override;
   // Held-out rewards before and after, the rate at which the trained model's beat the start's, and
   // how far it went; the trained model as files.

@@ -4,7 +4,8 @@
 //   prompts ==prompts==> generator ==samples==> [reference ==samples==>] scorer ==samples==>
 //   learner
 //
-// In lockstep: the generator waits for the parameters that its last answers made.
+// The generator reads the learner's parameters once for every step's answers: in lockstep those
+// that its last answers made, with a lag those before them.
 #pragma once
 
 #include <cstdint>

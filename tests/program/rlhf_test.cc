@@ -1,5 +1,6 @@
 // Runs of RLHF on the real chat model, where it was fetched: one hash in every placement and after
 // resume, and what a run leaves is a model that other commands open.
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -57,6 +58,59 @@ TEST_F(Rlhf, AWrongConfigSaysWhatToDo) {
   const auto key = weft_.Run("train config.yaml grop=3");
   EXPECT_EQ(key.status, 78);
   EXPECT_NE(key.error.find("group"), std::string::npos) << key.error;
+}
+
+// Every method on a model of a few thousand weights: one process, or the learner in one and what it
+// learns from in others.
+class SplitMethods : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(All, SplitMethods,
+                         testing::Values("grpo", "grpo max_lag=1", "rloo", "reinforce_pp", "ppo",
+                                         "ppo max_lag=1", "best_of_n", "online_dpo", "sft", "dpo",
+                                         "kto", "orpo", "simpo", "reward_model", "pretrain"));
+
+TEST_P(SplitMethods, HaveOneHashInBothPlacements) {
+  const WeftProcess weft;
+  WriteTinyModel(weft.folder() + "/tiny");
+  const std::string method = GetParam().substr(0, GetParam().find(' '));
+  const std::string more = GetParam().substr(method.size());
+  const auto kind = [&](std::initializer_list<const char*> of) {
+    return std::ranges::any_of(of, [&](const char* name) { return method == name; });
+  };
+  std::string words, rows;
+  for (int i = 0; i < 60; ++i) words += "one two three four five six seven eight nine ten.\n";
+  for (const char* n : {"one", "two", "three", "four", "five", "six"}) {
+    const std::string prompt = R"({"prompt":")" + std::string(n) + " \"";
+    if (method == "sft") rows += prompt + R"(,"completion":"two three"})";
+    if (kind({"dpo", "orpo", "simpo", "reward_model"})) {
+      rows += prompt + R"(,"chosen":"two!","rejected":"two."})";
+    }
+    if (method == "kto") rows += prompt + R"(,"completion":"two","label":true})";
+    if (!rows.ends_with("}")) rows += prompt + "}";
+    rows += "\n";
+  }
+  weft.Write("words.txt", words);
+  weft.Write("rows.jsonl", rows);
+  std::string config = "algorithm: " + method + "\ntotal_steps: 3\ngguf: none\nthreads: 1\n";
+  if (method == "pretrain") {
+    config +=
+        "data: {files: words.txt, tokenizer: characters, window: 16}\nbatch: 4\n"
+        "architecture: {family: llama, layers: 1, heads: 2, width: 32}\n";
+  } else {
+    config += "model: tiny\ndata: {files: rows.jsonl}\n";
+    config += kind({"sft", "dpo", "kto", "orpo", "simpo", "reward_model"})
+                  ? "batch: 4\n"
+                  : "prompts: 2\ngroup: 4\nmax_new_tokens: 6\nevaluation_samples: 0\n"
+                    "rewards: [{name: letters, letters: aeiou}]\n";
+  }
+  weft.Write("config.yaml", config);
+  const auto hash = [&](const std::string& placement) {
+    const auto output = weft.Run("train config.yaml run=" + placement + " placement=" + placement +
+                                 more + " --json");
+    EXPECT_EQ(output.status, 0) << output.error;
+    if (output.status != 0) return std::string();
+    return Json::parse(output.LastLine()).at("parameter_hash").get<std::string>();
+  };
+  EXPECT_EQ(hash("split_actors"), hash("serial"));
 }
 
 // Steps of a pipeline on a model of a few thousand weights, then its reward model as a service.

@@ -78,6 +78,30 @@ TEST_P(Online, TheFirstRatioIsOneAndTheFirstDivergenceIsZero) {
   }
 }
 
+// With a lag of 1 the first two steps' answers are the start model's, whatever the placement, and
+// the ratio of every later update is to the version that spoke.
+TEST_P(Online, WithALagTheParametersBeforeTheNewestSpeak) {
+  const std::string settings = "kl_stop: 1000\nmax_lag: 1\n";
+  const auto whole = Make(GetParam(), settings + "total_steps: 4\n");
+  const MethodRun run = RunMethod(*whole);
+  EXPECT_THAT(run.metrics.at("lag"), testing::ElementsAre(0, 1, 1, 1));
+  const auto& kl = run.metrics.at("kl");
+  EXPECT_EQ(kl[0], 0);
+  EXPECT_EQ(kl[1], 0);
+  EXPECT_NE(kl[2], 0);
+  if (GetParam() != "best_of_n" && GetParam() != "online_dpo") {  // which have no ratio
+    EXPECT_EQ(run.metrics.at("max_log_ratio")[0], 0);
+    EXPECT_NE(run.metrics.at("max_log_ratio")[1], 0);
+    EXPECT_NE(run.metrics.at("max_log_ratio")[2], 0);
+  }
+  EXPECT_EQ(HashOf(RunMethod(*whole, "threads")), HashOf(run));
+  const MethodRun half = RunMethod(*Make(GetParam(), settings + "total_steps: 2\n"));
+  EXPECT_EQ(HashOf(RunMethod(*whole, "serial", &half.cut)), HashOf(run));
+  const MethodRun lockstep =
+      RunMethod(*Make(GetParam(), settings + "total_steps: 4\nmax_lag: 0\n"));
+  EXPECT_NE(HashOf(lockstep), HashOf(run));
+}
+
 TEST_P(Online, RaisesItsReward) {
   const MethodRun run = RunMethod(*Make(GetParam(), "total_steps: 40\nprompts: 4\ngroup: 8\n"));
   const auto& reward = run.metrics.at("reward");
