@@ -72,7 +72,7 @@ Generator::Drawn Generator::Draw(const Answer& answer, std::span<float> logits) 
   const Rng rng(request.seed, Purpose::kSampling,
                 request.first_sample + static_cast<uint64_t>(answer.sample));
   Rng::State state = rng.state();
-  state.position = 2 * answer.ids.size();
+  state.position = 2 * (static_cast<uint64_t>(request.drawn) + answer.ids.size());
   const Context context{.isa = context_.isa};
   auto likeliest = Likeliest(context, request.sampling, logits, request.likeliest);
   return {Sample(context, request.sampling, logits, Rng(state).Uniform()), std::move(likeliest)};

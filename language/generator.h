@@ -22,6 +22,7 @@ struct GenerationRequest {
   SamplingOptions sampling;
   uint64_t seed = 0;
   uint64_t first_sample = 0;  // sample i draws from the stream first_sample + i of the seed
+  int64_t drawn = 0;          // tokens that were drawn from these streams before
   int64_t likeliest = 0;      // so many tokens are reported beside each that is drawn
 };
 

@@ -56,27 +56,16 @@ WinRate Wins(std::span<const double> a, std::span<const double> b, int64_t sampl
 }  // namespace
 
 AnswerEvaluation::Result AnswerEvaluation::Of(Transformer& model, Transformer* start) const {
-  std::vector<GenerationRequest> requests;
-  for (const Prompt& prompt : prompts) {
-    GenerationRequest& request = requests.emplace_back();
-    request.prompt = prompt.ids;
-    request.samples = samples;
-    request.max_new_tokens = max_new_tokens;
-    request.stop_ids.assign(stop_ids.begin(), stop_ids.end());
-    request.sampling.temperature = temperature;
-    request.seed = seed;
-    request.first_sample = (uint64_t{1} << 32) + requests.size() * static_cast<uint64_t>(samples);
-  }
-  const auto answers =
-      Generate(context, model, requests, {.max_rows = 128, .max_prompt_tokens = 4096});
   Samples all;
   all.group = samples;
-  for (size_t p = 0; p < answers.size(); ++p) {
-    all.prompts.push_back(prompts[p].ids);
-    all.expected.push_back(prompts[p].expected);
-    for (const GeneratedAnswer& answer : answers[p]) all.Add(answer);
+  all.seed = seed;
+  all.first_sample = (int64_t{1} << 32) + samples;  // streams that no run draws from
+  for (const Prompt& prompt : prompts) {
+    all.prompts.push_back(prompt.ids);
+    all.expected.push_back(prompt.expected);
   }
-  const std::vector<ScoredAnswer> texts = ScoredAnswers(all, tokenizer);
+  speaker.Speak(context, model, all);
+  const std::vector<ScoredAnswer> texts = ScoredAnswers(all, speaker.tokenizer());
   Result result{.reward = reward.Score(context, texts)};
   Mean(result.reward, samples, result);
   RewardList repetition;
@@ -84,11 +73,11 @@ AnswerEvaluation::Result AnswerEvaluation::Of(Transformer& model, Transformer* s
   for (const double r : RewardSum(repetition, {}).Score(context, texts)) result.repetition -= r;
   const auto count = static_cast<double>(texts.size());
   result.repetition /= count;
-  result.tokens = static_cast<double>(all.ids.size()) / count;
+  result.tokens = static_cast<double>(all.log_p.size()) / count;
   result.finished = static_cast<double>(std::ranges::count(all.finished, uint8_t{1})) / count;
   if (start != nullptr) {
     const std::vector<float> before =
-        AnswerLogProbabilities(context, *start, all, 2048, temperature);
+        AnswerLogProbabilities(context, *start, all, 2048, speaker.temperature());
     for (size_t t = 0; t < before.size(); ++t) {
       result.kl += (static_cast<double>(all.log_p[t]) - before[t]) / count;
     }

@@ -5,29 +5,26 @@
 #include <span>
 #include <vector>
 
-#include "language/tokenizer/tokenizer.h"
 #include "language/transformer.h"
 #include "learners/method.h"
 #include "rlhf/prompts.h"
 #include "rlhf/rewards.h"
+#include "rlhf/speaker.h"
 
 namespace weft {
 
 struct AnswerEvaluation {
   const Context& context;
-  const Tokenizer& tokenizer;  // whose words prompts are in
-  std::span<const int32_t> stop_ids;
+  const Speaker& speaker;
   std::span<const Prompt> prompts;
   RewardSum& reward;
   uint64_t seed = 1;
   int64_t samples = 4;  // sampled answers to each prompt
-  int64_t max_new_tokens = 0;
-  double temperature = 1;
 
   struct Result {
     std::vector<double> reward;                       // [prompts * samples]
     double mean = 0, error = 0;                       // standard error over prompts
-    double finished = 0, tokens = 0, repetition = 0;  // shares, and tokens an answer
+    double finished = 0, tokens = 0, repetition = 0;  // shares, and tokens said an answer
     double pass = 0;  // share of prompts with an answer worth 1 or more
     double kl = 0;    // nats an answer from `start`, estimated by the answers
   };

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "rlhf/task_pairs.h"
 #include "rlhf/tasks.h"
 
@@ -86,9 +87,9 @@ void DataConfig::Check() const {
     throw ConfigProblem("weights", "one for each of the files");
   }
   if (!task.empty()) {
-    const auto& names = Task::Names();
+    const std::vector<std::string> names = Task::Names(/*turns=*/1);
     if (std::ranges::find(names, task) == names.end()) {
-      throw ConfigProblem("task", "there are sort3, max4 and min3");
+      throw ConfigProblem("task", "there are " + Join(names, ", "));
     }
   }
 }

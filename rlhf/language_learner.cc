@@ -173,7 +173,8 @@ void LanguageTraining::WriteModel(const TensorMap& policy, const std::string& fo
 }
 
 void LanguageBatch::AddAnswers(std::span<const int32_t> prompt,
-                               std::span<const std::span<const int32_t>> answers) {
+                               std::span<const std::span<const int32_t>> answers,
+                               std::span<const std::span<const uint8_t>> learnt) {
   const int64_t shared = std::ssize(prompt) - 1;
   const int64_t parent = shared > 0 ? std::ssize(spans) : -1;
   const auto add = [&](int32_t id, int64_t position, int32_t target) {
@@ -185,14 +186,16 @@ void LanguageBatch::AddAnswers(std::span<const int32_t> prompt,
     spans.push_back({.first_row = tokens(), .rows = shared, .past = 0});
     for (int64_t t = 0; t < shared; ++t) add(prompt[t], t, -1);
   }
-  for (const std::span<const int32_t> answer : answers) {
+  for (size_t i = 0; i < answers.size(); ++i) {
+    const std::span<const int32_t> answer = answers[i];
     spans.push_back({.first_row = tokens(),
                      .rows = std::ssize(answer),
                      .past = shared,
                      .pages = nullptr,
                      .parent = parent});
     for (int64_t t = 0; t < std::ssize(answer); ++t) {
-      add(t == 0 ? prompt.back() : answer[t - 1], shared + t, answer[t]);
+      const bool wanted = learnt.empty() || learnt[i][t] != 0;
+      add(t == 0 ? prompt.back() : answer[t - 1], shared + t, wanted ? answer[t] : -1);
     }
   }
 }
@@ -201,10 +204,12 @@ LanguageBatch BatchOf(const Samples& samples, std::span<const int64_t> prompts) 
   LanguageBatch batch;
   for (const int64_t prompt : prompts) {
     std::vector<std::span<const int32_t>> answers;
+    std::vector<std::span<const uint8_t>> said;
     for (int64_t i = prompt * samples.group; i < (prompt + 1) * samples.group; ++i) {
-      answers.push_back(samples.responses.Of(std::span<const int32_t>(samples.ids), i));
+      answers.push_back(samples.texts.Of(std::span<const int32_t>(samples.ids), i));
+      said.push_back(samples.texts.Of(std::span<const uint8_t>(samples.said), i));
     }
-    batch.AddAnswers(samples.prompts[prompt], answers);
+    batch.AddAnswers(samples.prompts[prompt], answers, said);
   }
   return batch;
 }

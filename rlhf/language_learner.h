@@ -91,9 +91,11 @@ struct LanguageBatch {
   int64_t tokens() const { return std::ssize(ids); }
   TokenBatch view() const { return {.ids = ids, .positions = positions, .spans = spans}; }
   // A prompt and answers to it: the prompt's last token stands before each answer, where its first
-  // token is foreseen. Answers need a token each.
+  // token is foreseen. Answers need a token each. learnt: 1 for each answer's tokens that are to be
+  // foreseen; empty: all are.
   void AddAnswers(std::span<const int32_t> prompt,
-                  std::span<const std::span<const int32_t>> answers);
+                  std::span<const std::span<const int32_t>> answers,
+                  std::span<const std::span<const uint8_t>> learnt = {});
   // A sequence. learnt [ids]: 1 for each token that is to be foreseen by the one before it, so that
   // the last token needs no row and has none; empty: a row for every token, nothing is wanted.
   void AddSequence(std::span<const int32_t> sequence, std::span<const uint8_t> learnt);

@@ -32,7 +32,7 @@ void Ledger::Add(int64_t step, const Samples& samples) {
   rewound_ = true;
   std::string lines;
   for (int64_t i = 0; i < samples.responses.count(); ++i) {
-    const auto ids = samples.responses.Of(std::span<const int32_t>(samples.ids), i);
+    const auto ids = samples.texts.Of(std::span<const int32_t>(samples.ids), i);
     JsonValue line = JsonValue::MakeObject(
         {{"version", JsonValue(samples.version)},
          {"step", JsonValue(step)},
@@ -44,6 +44,14 @@ void Ledger::Add(int64_t step, const Samples& samples) {
          {"finished", JsonValue(samples.finished[i] != 0)},
          {"reward", JsonValue(samples.reward[i])},
          {"text", JsonValue(tokenizer_.Decode(ids, true))}});
+    const auto turns = samples.TurnsOf(i);
+    if (turns.size() > 1) {
+      JsonValue list = JsonValue::MakeArray();
+      for (const auto& [begin, end] : turns) {
+        list.Append(JsonValue::MakeArray({JsonValue(begin), JsonValue(end)}));
+      }
+      line.Set("turns", std::move(list));
+    }
     if (!samples.reference_log_p.empty()) {
       line.Set("reference_log_p",
                List(samples.responses.Of(std::span<const float>(samples.reference_log_p), i)));

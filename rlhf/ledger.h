@@ -10,8 +10,9 @@
 namespace weft {
 
 // The file FOLDER/samples.jsonl. A line: {"version" (of the parameters that spoke), "step", "seed",
-// "sample" (the stream of its draws), "prompt" and "ids" (tokens), "log_p", "reference_log_p",
-// "finished", "reward", "text"}.
+// "sample" (the stream of its draws), "prompt" and "ids" (tokens), "turns" (of an episode: [begin,
+// end) in ids of what the model said), "log_p" and "reference_log_p" (of what it said), "finished",
+// "reward", "text"}.
 class Ledger {
  public:
   // model: path of the one whose words ids are.

@@ -24,9 +24,11 @@ void PtxConfig::Fields(FieldVisitor& v) {
 void OnlineTraining::Fields(FieldVisitor& v) {
   LanguageTraining::Fields(v);
   v.Section("data", prompts_from, "the prompts");
+  v.Section("episodes", episodes, "turns that a counterpart answers");
   v.Field("prompts", prompts, "prompts of a step", Range::Between(1, 4096));
   v.Field("group", group, "answers to each prompt", Range::Between(1, 1024));
-  v.Field("max_new_tokens", max_new_tokens, "longest answer; 0: the task's", Range::AtLeast(0));
+  v.Field("max_new_tokens", max_new_tokens, "longest answer, or turn of one; 0: the task's",
+          Range::AtLeast(0));
   v.Field("temperature", temperature, "of sampling, and of training alike", Range::Positive());
   rewards.Fields(v, "what answers are worth, a weighted sum; none: a right answer is worth 1");
   v.Field("epochs", epochs, "passes over a step's answers", Range::Between(1, 64));
@@ -54,10 +56,10 @@ void OnlineTraining::Fields(FieldVisitor& v) {
 
 void OnlineTraining::Check() const {
   if (model.empty()) throw ConfigProblem("model", "name the model to begin with");
-  if (AnswerTokens() == 0) {
+  if (TurnTokens() == 0) {
     throw ConfigProblem("max_new_tokens", "say how long answers may be; no task does");
   }
-  if (rewards.empty() && prompts_from.task.empty()) {
+  if (rewards.empty() && prompts_from.task.empty() && episodes.peer.empty()) {
     throw ConfigProblem("rewards", "say what answers are worth; no task does");
   }
   if (prompts % minibatches != 0) {
@@ -65,16 +67,20 @@ void OnlineTraining::Check() const {
   }
 }
 
-int64_t OnlineTraining::AnswerTokens() const {
+int64_t OnlineTraining::TurnTokens() const {
   if (max_new_tokens > 0 || prompts_from.task.empty()) return max_new_tokens;
-  return Task(prompts_from.task).max_new_tokens();
+  return Task::MaxNewTokens(prompts_from.task);
+}
+
+int64_t OnlineTraining::AnswerTokens() const {
+  return TurnTokens() * TurnsOf(episodes, prompts_from.task);
 }
 
 RewardSum OnlineTraining::MakeRewards() const {
   const RewardSetting setting{.policy = ResolveModel(model), .precision = precision_in_use()};
   if (!rewards.empty()) return {rewards, setting};
   RewardList right;
-  right.Add("exact");
+  right.Add(TurnsOf(episodes, prompts_from.task) > 1 ? "episode" : "exact");
   return {right, setting};
 }
 
@@ -91,10 +97,11 @@ void OnlineTraining::Build(FragmentGraph& graph) const {
   const RolloutOptions rollout{.model = ResolveModel(model),
                                .precision = precision_in_use(),
                                .prompts_from = prompts_from,
+                               .episodes = episodes,
                                .seed = seed,
                                .prompts = prompts,
                                .group = group,
-                               .max_new_tokens = AnswerTokens(),
+                               .max_new_tokens = TurnTokens(),
                                .micro_batch_tokens = micro_batch_tokens,
                                .show_every = show_every,
                                .sampling = {.temperature = temperature}};
@@ -127,15 +134,17 @@ std::vector<LanguageMethod::Figure> OnlineTraining::Finish(const TensorMap& poli
     const auto trained = Trained(context, policy, precision_in_use());
     const PromptStream stream(prompts_from, start.file->path(), seed);
     RewardSum reward = MakeRewards();
+    const Speaker speaker({.model = start.file->path(),
+                           .task = prompts_from.task,
+                           .episodes = episodes,
+                           .max_new_tokens = TurnTokens(),
+                           .sampling = {.temperature = temperature}});
     const AnswerEvaluation evaluation{.context = context,
-                                      .tokenizer = start.tokenizer,
-                                      .stop_ids = start.stop_ids,
+                                      .speaker = speaker,
                                       .prompts = stream.held_out(),
                                       .reward = reward,
                                       .seed = seed,
-                                      .samples = evaluation_samples,
-                                      .max_new_tokens = AnswerTokens(),
-                                      .temperature = temperature};
+                                      .samples = evaluation_samples};
     figures = evaluation.Compare(*start.model, *trained);
   }
   WriteModel(policy, folder);
@@ -204,7 +213,7 @@ void OnlineLearner::Update(const Lesson& lesson, std::span<const int64_t> prompt
   int64_t tokens = 0;
   std::vector<int64_t> teaching;
   for (const int64_t prompt : prompts) {
-    tokens += samples.TokensOf(prompt);
+    tokens += samples.SaidTokensOf(prompt);
     if (lesson.teaches[prompt] != 0) teaching.push_back(prompt);
   }
   if (teaching.empty()) return;
@@ -291,6 +300,11 @@ void OnlineLearner::Report(const Lesson& lesson, const Totals& totals, weft::Por
   ports.Log("mixed_groups",
             static_cast<double>(mixed) / static_cast<double>(samples.prompts.size()));
   ports.Log("answer_tokens", tokens / answers);
+  if (TurnsOf(config_.episodes, config_.prompts_from.task) > 1) {
+    int64_t turns = 0;
+    for (int64_t i = 0; i < samples.texts.count(); ++i) turns += std::ssize(samples.TurnsOf(i));
+    ports.Log("turns", static_cast<double>(turns) / answers);
+  }
   ports.Log("finished",
             std::accumulate(samples.finished.begin(), samples.finished.end(), 0.0) / answers);
   ports.Log("entropy", -log_p / tokens);  // estimated by the tokens that were drawn

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "rlhf/counterpart.h"
 #include "rlhf/data_source.h"
 #include "rlhf/language_learner.h"
 #include "rlhf/ledger.h"
@@ -41,6 +42,7 @@ struct PtxConfig : Config {
 class OnlineTraining : public LanguageTraining {
  public:
   PromptConfig prompts_from;
+  EpisodeConfig episodes;
   int64_t prompts = 16, group = 8;
   int64_t max_new_tokens = 0;
   double temperature = 1;
@@ -65,8 +67,9 @@ class OnlineTraining : public LanguageTraining {
   // how far it went; the trained model as files.
   std::vector<Figure> Finish(const TensorMap& policy, const std::string& folder) const override;
 
-  int64_t AnswerTokens() const;  // max_new_tokens, or the task's
-  // The rewards of the config, or those of the task.
+  int64_t TurnTokens() const;    // max_new_tokens, or the task's
+  int64_t AnswerTokens() const;  // of all turns
+  // The rewards of the config, or the task's or the counterpart's verdict.
   RewardSum MakeRewards() const;
 
  protected:

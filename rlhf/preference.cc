@@ -70,22 +70,19 @@ class Preference : public OfflineTraining {
                               Transformer& trained) const override {
     if (data.task.empty() || held_out_samples == 0) return {};
     const std::string path = ResolveModel(model);
-    const auto file = ModelFile::Open(path);
-    const Tokenizer tokenizer = LoadTokenizerOf(*file);
     PromptConfig prompts;
     prompts.task = data.task;
     const PromptStream stream(prompts, path, seed);
     RewardList right;
     right.Add("exact");
     RewardSum reward(right, {});
+    const Speaker speaker({.model = path, .max_new_tokens = Task::MaxNewTokens(data.task)});
     return AnswerEvaluation{.context = context,
-                            .tokenizer = tokenizer,
-                            .stop_ids = StopIds(*file, tokenizer),
+                            .speaker = speaker,
                             .prompts = stream.held_out(),
                             .reward = reward,
                             .seed = seed,
-                            .samples = held_out_samples,
-                            .max_new_tokens = Task(data.task).max_new_tokens()}
+                            .samples = held_out_samples}
         .Compare(start, trained);
   }
 

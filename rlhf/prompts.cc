@@ -11,7 +11,8 @@ namespace weft {
 
 void PromptConfig::Fields(FieldVisitor& v) {
   std::vector<std::string> tasks = {""};
-  tasks.insert(tasks.end(), Task::Names().begin(), Task::Names().end());
+  const std::vector<std::string> names = Task::Names();
+  tasks.insert(tasks.end(), names.begin(), names.end());
   v.Choice("task", task, tasks, "a checkable task whose prompts are answered");
   v.Names("files", files, "instead: JSONL files with a prompt in each row");
   v.Names("evaluation_files", evaluation_files, "JSONL files to judge the model on");

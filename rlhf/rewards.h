@@ -27,7 +27,9 @@ struct ScoredAnswer {
   std::string answer;     // without the token that ended it
   std::string expected;   // what a prompt that has one right answer wants to hear; else ""
   bool finished = false;  // it ended by itself
-  std::span<const int32_t> prompt_ids, answer_ids;  // of the policy's tokenizer
+  double outcome = 0;     // of an episode: what the counterpart found it worth
+  std::vector<int32_t> prompt_ids;  // of the policy's tokenizer
+  std::span<const int32_t> answer_ids;
 };
 
 class Reward {

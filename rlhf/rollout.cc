@@ -5,25 +5,13 @@
 #include <vector>
 
 #include "base/log.h"
-#include "language/generator.h"
 #include "language/language_head.h"
 #include "rlhf/language_learner.h"
 #include "rlhf/phase_timer.h"
+#include "rlhf/speaker.h"
 
 namespace weft {
 namespace {
-
-// What fragments need of a model's files, without its weights.
-struct Speech {
-  std::unique_ptr<ModelFile> file;
-  Tokenizer tokenizer;
-  std::vector<int32_t> stop_ids;
-
-  explicit Speech(const std::string& path)
-      : file(ModelFile::Open(path)),
-        tokenizer(LoadTokenizerOf(*file)),
-        stop_ids(StopIds(*file, tokenizer)) {}
-};
 
 class Prompts final : public Fragment {
  public:
@@ -65,8 +53,13 @@ class GeneratorStep final : public Fragment {
   GeneratorStep(const RolloutOptions& options, const Replica& replica)
       : options_(options),
         context_(replica.context),
-        speech_(options.model),
-        model_(speech_.file->config(), options.precision) {}
+        speaker_({.model = options.model,
+                  .task = options.prompts_from.task,
+                  .episodes = options.episodes,
+                  .max_new_tokens = options.max_new_tokens,
+                  .max_rows = options.prompts * options.group,
+                  .sampling = options.sampling}),
+        model_(speaker_.file().config(), options.precision) {}
 
   PortSet Needs() const override { return {0, 1}; }
   void Step(Ports& ports) override {
@@ -78,24 +71,8 @@ class GeneratorStep final : public Fragment {
     samples.version = parameters.version;
     samples.seed = options_.seed;
     samples.first_sample = spoken_;
-    std::vector<GenerationRequest> requests;
-    for (const auto& prompt : samples.prompts) {
-      GenerationRequest& request = requests.emplace_back();
-      request.prompt = prompt;
-      request.samples = options_.group;
-      request.max_new_tokens = options_.max_new_tokens;
-      request.stop_ids = speech_.stop_ids;
-      request.sampling = options_.sampling;
-      request.seed = options_.seed;
-      request.first_sample = static_cast<uint64_t>(spoken_);
-      spoken_ += options_.group;
-    }
-    const auto answers =
-        Generate(context_, model_, requests,
-                 {.max_rows = options_.prompts * options_.group, .max_prompt_tokens = 4096});
-    for (const auto& group : answers) {
-      for (const GeneratedAnswer& answer : group) samples.Add(answer);
-    }
+    speaker_.Speak(context_, model_, samples);
+    spoken_ += samples.texts.count();
     ports.Write(0, {.body = samples.ToMap(), .version = parameters.version});
   }
   TensorMap Save() const override {
@@ -108,7 +85,7 @@ class GeneratorStep final : public Fragment {
  private:
   const RolloutOptions options_;
   const Context context_;
-  const Speech speech_;
+  const Speaker speaker_;
   Transformer model_;
   int64_t spoken_ = 0;  // answers so far: the streams of their draws
 };
@@ -142,7 +119,7 @@ class Scorer final : public Fragment {
   Scorer(const RolloutOptions& options, RewardSum reward, const Replica& replica)
       : options_(options),
         context_(replica.context),
-        speech_(options.model),
+        tokenizer_(LoadTokenizerOf(*ModelFile::Open(options.model))),
         reward_(std::move(reward)) {}
 
   PortSet Needs() const override { return {0}; }
@@ -150,7 +127,7 @@ class Scorer final : public Fragment {
     const Message message = ports.Read(0);
     const PhaseTimer timer("reward_seconds", ports);
     Samples samples = Samples::FromMap(message.body);
-    const std::vector<ScoredAnswer> answers = ScoredAnswers(samples, speech_.tokenizer);
+    const std::vector<ScoredAnswer> answers = ScoredAnswers(samples, tokenizer_);
     std::vector<RewardSum::Part> parts;
     samples.reward = reward_.Score(context_, answers, &parts);
     if (parts.size() > 1) {
@@ -176,7 +153,7 @@ class Scorer final : public Fragment {
  private:
   const RolloutOptions options_;
   const Context context_;
-  const Speech speech_;
+  const Tokenizer tokenizer_;
   RewardSum reward_;
   int64_t step_ = 0;
 };
@@ -214,16 +191,22 @@ FragmentFactory ScorerFragment(const RolloutOptions& options, std::function<Rewa
 
 std::vector<ScoredAnswer> ScoredAnswers(const Samples& samples, const Tokenizer& tokenizer) {
   std::vector<ScoredAnswer> answers;
-  for (int64_t i = 0; i < samples.responses.count(); ++i) {
-    const std::vector<int32_t>& prompt = samples.prompts[i / samples.group];
-    const auto ids = samples.responses.Of(std::span<const int32_t>(samples.ids), i);
+  for (int64_t i = 0; i < samples.texts.count(); ++i) {
+    const auto ids = samples.texts.Of(std::span<const int32_t>(samples.ids), i);
+    const auto [begin, end] = samples.TurnsOf(i).back();
     const bool finished = samples.finished[i] != 0;
-    answers.push_back({.prompt = tokenizer.Decode(prompt, false),
-                       .answer = tokenizer.Decode(ids.first(ids.size() - (finished ? 1 : 0)), true),
-                       .expected = samples.expected[i / samples.group],
-                       .finished = finished,
-                       .prompt_ids = prompt,
-                       .answer_ids = ids});
+    std::vector<int32_t> before = samples.prompts[i / samples.group];
+    before.insert(before.end(), ids.begin(), ids.begin() + begin);
+    const auto turn = ids.subspan(begin, end - begin);
+    std::string prompt = tokenizer.Decode(before, false);
+    answers.push_back(
+        {.prompt = std::move(prompt),
+         .answer = tokenizer.Decode(turn.first(turn.size() - (finished ? 1 : 0)), true),
+         .expected = samples.expected[i / samples.group],
+         .finished = finished,
+         .outcome = samples.outcome[i],
+         .prompt_ids = std::move(before),
+         .answer_ids = turn});
   }
   return answers;
 }

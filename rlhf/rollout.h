@@ -16,6 +16,7 @@
 #include "dataflow/fragment.h"
 #include "language/chat_model.h"
 #include "language/sampling.h"
+#include "rlhf/counterpart.h"
 #include "rlhf/prompts.h"
 #include "rlhf/rewards.h"
 #include "rlhf/samples.h"
@@ -26,6 +27,7 @@ struct RolloutOptions {
   std::string model;  // path
   Precision precision = Precision::kBFloat16;
   PromptConfig prompts_from;
+  EpisodeConfig episodes;
   uint64_t seed = 1;
   int64_t prompts = 16;  // a step
   int64_t group = 8;     // answers to each
@@ -45,7 +47,8 @@ FragmentFactory ReferenceFragment(const RolloutOptions& options);
 // From "unscored" to "samples" with their rewards.
 FragmentFactory ScorerFragment(const RolloutOptions& options, std::function<RewardSum()> reward);
 
-// The answers as rewards see them; views of `samples`.
+// The answers as rewards see them; views of `samples`. Of an episode the answer is the last turn,
+// and its prompt all before.
 std::vector<ScoredAnswer> ScoredAnswers(const Samples& samples, const Tokenizer& tokenizer);
 // log p of all answers' tokens [A] at a temperature, in passes of about `tokens` tokens.
 std::vector<float> AnswerLogProbabilities(const Context& context, Transformer& model,

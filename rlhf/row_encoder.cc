@@ -111,6 +111,37 @@ std::vector<int32_t> RowEncoder::EncodePrompt(const DataRow& row) const {
   return ids;
 }
 
+std::vector<int32_t> RowEncoder::EncodeReply(const std::string& role,
+                                             const std::string& text) const {
+  if (!template_) return tokenizer_.Encode(text);
+  const auto turn = [](const std::string& speaker, const std::string& words) {
+    return JsonValue::MakeObject({{"role", JsonValue(speaker)}, {"content", JsonValue(words)}});
+  };
+  const JsonValue before = JsonValue::MakeArray({turn("user", "a"), turn("assistant", "b")});
+  JsonValue after = before;
+  after.Append(turn(role, text));
+  const auto fail = [&](const std::string& reason) {
+    throw Error(ErrorCode::kConfig, "episodes: the chat template of " + model_ + " " + reason);
+  };
+  std::string first, whole;
+  try {
+    first = template_->Render(before).text;
+    whole = template_->Render(after, {.add_generation_prompt = true}).text;
+  } catch (const Error& error) {
+    fail("cannot write a turn of the " + role + " (" + error.message() + ")");
+  }
+  const std::string_view ended = CutBehindEnd(first);
+  const bool ends = std::ranges::any_of(stop_ids_, [&](int32_t id) {
+    const std::string_view token = tokenizer_.Text(id);
+    return !token.empty() && ended.ends_with(token);
+  });
+  if (!ends) fail("writes no token that ends an answer behind the assistant's words");
+  if (!whole.starts_with(ended)) {
+    fail("does not write the beginning of a chat as the beginning of its text");
+  }
+  return tokenizer_.Encode(std::string_view(whole).substr(ended.size()));
+}
+
 MarkedSequence RowEncoder::EncodeText(const DataRow& row) const {
   MarkedSequence sequence{.ids = tokenizer_.Encode(row.text, {.add_special = true}), .learnt = {}};
   const int32_t eos = tokenizer_.special().eos;

@@ -31,6 +31,10 @@ class RowEncoder {
   Example Encode(const DataRow& row) const;
   // A prompt ready to be answered.
   std::vector<int32_t> EncodePrompt(const DataRow& row) const;
+  // What stands between the token that ended a turn of the assistant and its next turn, in which
+  // somebody of a role says a text; of a model without a chat template the text alone. Throws
+  // Error(kConfig) for a template that does not write turns one behind another.
+  std::vector<int32_t> EncodeReply(const std::string& role, const std::string& text) const;
 
   const Tokenizer& tokenizer() const { return tokenizer_; }
   std::span<const int32_t> stop_ids() const { return stop_ids_; }

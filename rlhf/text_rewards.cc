@@ -61,6 +61,13 @@ WEFT_REGISTER_REWARD(TaskReward, "exact",
                      "1 if it ended by itself and is, without white space around it, what is "
                      "expected");
 
+struct EpisodeReward final : RewardConfig {
+  std::unique_ptr<Reward> Make(const RewardSetting&) const override {
+    return Of([](const ScoredAnswer& a) { return a.outcome; });
+  }
+};
+WEFT_REGISTER_REWARD(EpisodeReward, "episode", "what an episode's counterpart finds it worth");
+
 // The last number behind "#### " in the last 300 characters (Cobbe et al. 2021; verl's reading).
 std::string MarkedNumber(std::string_view answer) {
   if (answer.size() > 300) answer.remove_prefix(answer.size() - 300);

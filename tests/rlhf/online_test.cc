@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "base/check.h"
+#include "language/generator.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/rlhf/method_run.h"
 #include "tests/rlhf/tiny_words.h"
