@@ -79,6 +79,9 @@ class Transformer {
   void EnableGradient(bool frozen = false);
   std::vector<NamedParameter> Parameters();
   std::vector<Tensor> Gradients();
+  // Takes another model's trained tensors over, by name and by handle where they lie in the same
+  // layout; Refresh must follow. Not for adapters.
+  void UseParameters(const TensorMap& parameters);
   // All that Forward reads, by handle where it can be shared: what a learner publishes, and what a
   // model of the same config and precision without weights of its own takes over.
   TensorMap Snapshot();
@@ -155,6 +158,10 @@ class Transformer {
                      const TransformerTrace::Layer& trace, Tensor& d_x);
   template <class F>
   void ForNorms(F&& function);
+  // All weights that can be trained but adapters', in the order of Parameters. A matrix has memory
+  // of its own once it was visited.
+  template <class F>
+  void ForTrained(F&& function);
   template <class F>
   void ForProjections(F&& function);
   // The adapter of a matrix of a snapshot, made where there is none yet; lora: rank and scale.

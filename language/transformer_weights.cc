@@ -137,6 +137,20 @@ void Transformer::ForNorms(F&& function) {
   visit("model.norm", final_norm_);
 }
 
+template <class F>
+void Transformer::ForTrained(F&& function) {
+  if (embedding_.defined()) function("model.embed_tokens.weight", embedding_);
+  if (positions_.defined()) function("model.embed_positions.weight", positions_);
+  ForProjections([&](const std::string& name, Projection& projection) {
+    function(name + ".weight", projection.weight());
+    if (projection.has_bias()) function(name + ".bias", projection.bias());
+  });
+  ForNorms([&](const std::string& name, Norm& norm) {
+    function(name + ".weight", norm.weight);
+    if (norm.bias.defined()) function(name + ".bias", norm.bias);
+  });
+}
+
 TensorMap Transformer::Snapshot() {
   TensorMap snapshot;
   // An optimiser goes on writing into what is f32.
@@ -284,18 +298,17 @@ std::vector<NamedParameter> Transformer::Parameters() {
     add(slot.name + ".lora_A.weight", slot.adapter->a.weight());
     add(slot.name + ".lora_B.weight", slot.adapter->b.weight());
   }
-  if (!adapters_.empty()) return parameters;
-  if (embedding_.defined()) add("model.embed_tokens.weight", embedding_);
-  if (positions_.defined()) add("model.embed_positions.weight", positions_);
-  ForProjections([&](const std::string& name, Projection& projection) {
-    add(name + ".weight", projection.weight());
-    if (projection.has_bias()) add(name + ".bias", projection.bias());
-  });
-  ForNorms([&](const std::string& name, Norm& norm) {
-    add(name + ".weight", norm.weight);
-    if (norm.bias.defined()) add(name + ".bias", norm.bias);
-  });
+  if (adapters_.empty()) ForTrained(add);
   return parameters;
+}
+
+void Transformer::UseParameters(const TensorMap& parameters) {
+  ForTrained([&](const std::string& name, Tensor& tensor) {
+    const Tensor& from = parameters.At(name);
+    WEFT_CHECK(from.shape() == tensor.shape())
+        << name << " " << from.shape() << ", the model's is " << tensor.shape();
+    tensor = from.ToLayout(tensor.layout());
+  });
 }
 
 std::vector<Tensor> Transformer::Gradients() {

@@ -24,6 +24,7 @@
 #include "program/methods.h"
 #include "program/run_directory.h"
 #include "program/run_monitor.h"
+#include "tensor/cached_memory.h"
 #include "tensor/kernels_bf16.h"
 
 namespace weft {
@@ -261,10 +262,14 @@ Json StepFigures(const Outcome& outcome) {
   return figures;
 }
 
-int FinishLanguage(const LanguageMethod& method, const RunDirectory& directory,
-                   const Outcome& outcome, bool json) {
+int FinishLanguage(const LanguageMethod& method, const RunDirectory& directory, Outcome outcome,
+                   bool json) {
   const Checkpoint& last = outcome.last;
   const TensorMap policy = PolicyOf(last);
+  // The optimiser's state is on disk; judging needs less memory than training did.
+  outcome.last.cut.clear();
+  outcome.result.cut.clear();
+  FreeCachedMemory();
   const bool stopped_early = outcome.result.interrupted;
   Json figures = Json::object();
   if (!stopped_early) {

@@ -90,14 +90,16 @@ void LanguageTraining::AddAdapters(Transformer& trained) const {
 std::unique_ptr<Transformer> LanguageTraining::Trained(const Context& context,
                                                        const TensorMap& policy,
                                                        Precision precision_of_use) const {
+  if (lora.rank == 0) {
+    auto trained = std::make_unique<Transformer>(Description().config, precision_of_use);
+    trained->UseParameters(policy);
+    trained->Refresh(context);
+    return trained;
+  }
   auto trained = LoadStart(context, {.precision = precision_of_use, .keep_master = true});
   AddAdapters(*trained);
   LoadState(trained->Parameters(), policy);
-  if (lora.rank > 0) {
-    trained->MergeAdapters(context);
-  } else {
-    trained->Refresh(context);
-  }
+  trained->MergeAdapters(context);
   return trained;
 }
 

@@ -120,6 +120,12 @@ void OfflineTraining::Build(FragmentGraph& graph) const {
 
 std::vector<LanguageMethod::Figure> OfflineTraining::Finish(const TensorMap& policy,
                                                             const std::string& folder) const {
+  std::vector<Figure> figures = Judged(policy);
+  WriteModel(policy, folder);
+  return figures;
+}
+
+std::vector<LanguageMethod::Figure> OfflineTraining::Judged(const TensorMap& policy) const {
   ThreadPool pool(ThreadBudget());
   const Context context{.pool = &pool};
   const ContextScope scope(context);
@@ -145,7 +151,6 @@ std::vector<LanguageMethod::Figure> OfflineTraining::Finish(const TensorMap& pol
   for (const Figure& figure : Compare(context, held_out, *start, *trained)) {
     figures.push_back(figure);
   }
-  WriteModel(policy, folder);
   return figures;
 }
 

@@ -49,6 +49,10 @@ class OfflineTraining : public LanguageTraining {
   // to other examples' prompts (KTO).
   virtual bool needs_reference() const { return false; }
   virtual bool needs_mismatched() const { return false; }
+
+ private:
+  // On what was kept back, before and after.
+  std::vector<Figure> Judged(const TensorMap& policy) const;
 };
 
 class OfflineLearner : public LanguageLearner {

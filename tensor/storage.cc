@@ -8,6 +8,7 @@
 #include <new>
 #include <sys/mman.h>
 
+#include "tensor/cached_memory.h"
 #include "tensor/tensor.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -267,6 +268,18 @@ void FreeStorage(Storage* storage) {
     return;
   }
   FreeSlow(storage);
+}
+
+void FreeCachedMemory() {
+  for (FreeList& list : cache.lists) FlushToShared(list);
+  const std::lock_guard lock(shared.mutex);
+  for (FreeList& list : shared.lists) {
+    while (list.head != nullptr) {
+      shared.cached -= BlockBytes(list.head->size_class);
+      ToSystem(list.Pop());
+    }
+  }
+  shared.peak = shared.InUse();
 }
 
 AllocatorStatistics TensorAllocator() {

@@ -280,6 +280,30 @@ TEST(Adapters, BeginAtZeroLearnAndMerge) {
   EXPECT_THROW(model->AddAdapters(4, 2.0f, wrong, other), Error);
 }
 
+TEST(Transformer, TakesAnothersParametersOverWithoutACopy) {
+  for (const int which : {0, 1}) {  // tied; untied with positions and biases
+    const ModelConfig config = Variant(which);
+    Batch batch;
+    batch.Add(7, 3);
+    for (const Precision precision : {Precision::kFloat32, Precision::kBFloat16}) {
+      const auto from = MakeTiny(config, precision);
+      TensorMap parameters;
+      for (const NamedParameter& parameter : from->Parameters()) {
+        parameters.Set(parameter.name, *parameter.tensor);
+      }
+      Transformer to(config, precision);
+      to.UseParameters(parameters);
+      to.Refresh({});
+      EXPECT_EQ(Loss(to, batch, nullptr, nullptr), Loss(*from, batch, nullptr, nullptr));
+      const auto taken = to.Parameters(), given = from->Parameters();
+      ASSERT_EQ(taken.size(), given.size());
+      for (size_t i = 0; i < taken.size(); ++i) {
+        EXPECT_EQ(taken[i].tensor->raw(), given[i].tensor->raw()) << taken[i].name.text();
+      }
+    }
+  }
+}
+
 TEST(Transformer, RefusesIdsAndPositionsThatItDoesNotHave) {
   const auto model = MakeTiny(TinyConfig());
   Batch batch;

@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "tensor/cached_memory.h"
+
 namespace weft {
 namespace {
 
@@ -202,6 +204,13 @@ TEST(TensorAllocator, CacheIsBoundedByThePeakInUse) {
         Tensor::Empty({size, 1 << 18});  // 1 to 39 MiB, 24 classes, 400 MiB when all were kept
   }
   EXPECT_LT(TensorAllocator().bytes_cached, int64_t{100} << 20);
+}
+
+TEST(TensorAllocator, WhatIsKeptCanBeGivenBack) {
+  { const Tensor tensor = Tensor::Empty({3, 1 << 20}); }
+  EXPECT_GT(TensorAllocator().bytes_cached, int64_t{12} << 20);
+  FreeCachedMemory();
+  EXPECT_LT(TensorAllocator().bytes_cached, int64_t{12} << 20);
 }
 
 TEST(TensorAllocator, BlocksAreAligned) {
