@@ -33,6 +33,8 @@ void OptimizerConfig::Fields(FieldVisitor& visitor) {
                 "adamw: share of a parameter lost per step and learning rate; rmsprop, sgd: times "
                 "the parameter, added to its gradient",
                 Range::AtLeast(0));
+  visitor.Field("decay_vectors", decay_vectors,
+                "whether weight_decay is of biases and gains too, or of matrices alone");
 }
 
 void OptimizerConfig::Check() const {
@@ -102,6 +104,8 @@ void Optimizer::StepOne(size_t index, const Tensor& gradient, double learning_ra
   if (!second_.empty()) HaveAlone(second_[index]);
   const Context& context = CurrentContext();
   const int64_t count = gradient.stored_elements();
+  const double decay =
+      config_.decay_vectors || gradient.shape().rank() > 1 ? config_.weight_decay : 0;
   const float* d = gradient.data<float>().data();
   float* parameter = parameters_[index].tensor->data<float>().data();
   float* first = first_.empty() ? nullptr : first_[index].data<float>().data();
@@ -113,7 +117,7 @@ void Optimizer::StepOne(size_t index, const Tensor& gradient, double learning_ra
                      .beta1 = config_.beta1,
                      .beta2 = config_.beta2,
                      .epsilon = config_.epsilon,
-                     .weight_decay = config_.weight_decay,
+                     .weight_decay = decay,
                      .beta1_power = beta1_power_,
                      .beta2_power = beta2_power_,
                      .gradient_scale = scale},
@@ -125,7 +129,7 @@ void Optimizer::StepOne(size_t index, const Tensor& gradient, double learning_ra
                         .alpha = config_.alpha,
                         .epsilon = config_.epsilon,
                         .momentum = config_.momentum,
-                        .weight_decay = config_.weight_decay,
+                        .weight_decay = decay,
                         .gradient_scale = scale,
                         .epsilon_inside = config_.epsilon_inside},
                        d, parameter, second, first);
@@ -135,7 +139,7 @@ void Optimizer::StepOne(size_t index, const Tensor& gradient, double learning_ra
                    {.learning_rate = learning_rate,
                     .momentum = config_.momentum,
                     .dampening = 0,
-                    .weight_decay = config_.weight_decay,
+                    .weight_decay = decay,
                     .gradient_scale = scale,
                     .nesterov = config_.nesterov,
                     .first = steps_ == 1},

@@ -25,6 +25,7 @@ struct OptimizerConfig : Config {
   double momentum = 0;
   bool nesterov = false;
   double weight_decay = 0;
+  bool decay_vectors = true;
 
   void Fields(FieldVisitor& visitor) override;
   void Check() const override;

@@ -51,6 +51,7 @@ class LanguageTraining : public LanguageMethod {
     total_steps = 60;
     checkpoint.every = 1'000'000'000;  // a checkpoint is over a gigabyte: at the end, or when asked
     checkpoint.keep = 2;
+    optimizer.decay_vectors = false;
   }
   void Fields(FieldVisitor& v) override;
   std::string Subject() const override { return model; }

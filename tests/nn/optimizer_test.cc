@@ -135,6 +135,17 @@ TEST(Optimizer, ResumesExactly) {
   }
 }
 
+TEST(Optimizer, DecaysMatricesAloneWhereAsked) {
+  OptimizerConfig config = Named("adamw");
+  config.weight_decay = 0.5;
+  config.decay_vectors = false;
+  Tensor matrix = Tensor::Full({2, 3}, 1), vector = Tensor::Full({3}, 1);
+  Optimizer optimizer(config, {{"matrix", &matrix}, {"vector", &vector}});
+  optimizer.Step(std::vector<Tensor>{Tensor::Zeros({2, 3}), Tensor::Zeros({3})}, 0.5);
+  EXPECT_THAT(matrix.data<float>(), testing::Each(0.75f));  // 1 - learning rate x decay
+  EXPECT_THAT(vector.data<float>(), testing::Each(1.0f));
+}
+
 TEST(Optimizer, LoadRefusesAnotherOptimisersState) {
   Tensor parameter = Tensor::Zeros({2});
   Optimizer adam(Named("adam"), {{"p", &parameter}}), sgd(Named("sgd"), {{"p", &parameter}});
