@@ -23,8 +23,8 @@ namespace {
 constexpr int kClasses = 136;               // up to 2^40 bytes
 constexpr int kLocalClasses = 44;           // up to 256 KiB: these have lists per thread
 constexpr int64_t kLocalBytes = 4 << 20;    // that one thread keeps before it shares
-constexpr int64_t kSharedBytes = 32 << 20;  // that may be held beyond 9/8 of the peak in use
-constexpr int64_t kHugePage = 2 << 20;
+constexpr int64_t kSharedBytes = 32 << 20;  // that may be held beyond 17/16 of the peak in use
+constexpr size_t kPage = 4096, kHugePage = 2 << 20;
 constexpr int32_t kBatch = 16;  // blocks moved from the shared to a local list at once
 
 constexpr int ClassOf(size_t bytes) {
@@ -127,17 +127,48 @@ void Poison(Storage*) {}
 void Unpoison(Storage*, size_t) {}
 #endif
 
-void ToSystem(Storage* storage) {
-  Unpoison(storage, static_cast<size_t>(PayloadOf(storage->size_class)));
-  std::free(storage);
+// Large blocks are mapped each for itself: what is given back is the system's again, and leaves no
+// holes in a heap.
+bool Mapped(int size_class) {
+  return size_class >= kLocalClasses;
+}
+size_t MappedBytes(int size_class) {
+  return (static_cast<size_t>(BlockBytes(size_class)) + kPage - 1) / kPage * kPage;
 }
 
-Storage* FromSystem(int size_class) {
-  const auto bytes = static_cast<size_t>(BlockBytes(size_class));
-  const size_t alignment = bytes > kHugePage ? kHugePage : alignof(Storage);
+// Huge pages lie only where the first use of a block fills them: a page that is touched counts
+// whole.
+std::byte* Map(size_t bytes, size_t used) {
+  const size_t alignment = used > kHugePage ? kHugePage : kPage, spare = alignment - kPage;
+  void* const all = mmap(nullptr, bytes + spare, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (all == MAP_FAILED) throw std::bad_alloc();
+  auto* const begin = static_cast<std::byte*>(all);
+  const size_t lead = (alignment - reinterpret_cast<uintptr_t>(begin) % alignment) % alignment;
+  if (lead > 0) munmap(begin, lead);
+  if (lead < spare) munmap(begin + lead + bytes, spare - lead);
+  if (used > kHugePage) madvise(begin + lead, used / kHugePage * kHugePage, MADV_HUGEPAGE);
+  return begin + lead;
+}
+
+void ToSystem(Storage* storage) {
+  const int size_class = storage->size_class;
+  Unpoison(storage, static_cast<size_t>(PayloadOf(size_class)));
+  if (Mapped(size_class)) {
+    munmap(storage, MappedBytes(size_class));
+  } else {
+    std::free(storage);
+  }
+}
+
+Storage* FromSystem(int size_class, size_t used) {
   void* memory = nullptr;
-  if (posix_memalign(&memory, alignment, bytes) != 0) throw std::bad_alloc();
-  if (alignment == kHugePage) madvise(memory, bytes, MADV_HUGEPAGE);
+  if (Mapped(size_class)) {
+    memory = Map(MappedBytes(size_class), used + sizeof(Storage));
+  } else if (posix_memalign(&memory, alignof(Storage),
+                            static_cast<size_t>(BlockBytes(size_class))) != 0) {
+    throw std::bad_alloc();
+  }
   auto* storage = new (memory) Storage;
   storage->size_class = size_class;
   return storage;
@@ -146,7 +177,7 @@ Storage* FromSystem(int size_class) {
 // With the mutex held. When the lists are full, sizes that nobody asked for lately make room.
 void PushShared(Storage* storage) {
   const int64_t bytes = BlockBytes(storage->size_class);
-  const int64_t room = shared.peak + shared.peak / 8 + kSharedBytes - shared.InUse();
+  const int64_t room = shared.peak + shared.peak / 16 + kSharedBytes - shared.InUse();
   while (shared.cached > 0 && shared.cached + bytes > room) {
     FreeList* oldest = nullptr;
     for (FreeList& list : shared.lists) {
@@ -198,7 +229,7 @@ void CountInUse(int64_t bytes) {  // with the mutex held
   }
 }
 
-[[gnu::noinline]] Storage* AllocateSlow(int size_class) {
+[[gnu::noinline]] Storage* AllocateSlow(int size_class, size_t used) {
   if (cache.state == CacheState::kNew) RegisterThread();
   const int64_t bytes = BlockBytes(size_class);
   const std::lock_guard lock(shared.mutex);
@@ -219,7 +250,7 @@ void CountInUse(int64_t bytes) {  // with the mutex held
     return storage;
   }
   ++shared.system_calls;
-  return FromSystem(size_class);
+  return FromSystem(size_class, used);
 }
 
 [[gnu::noinline]] void FreeSlow(Storage* storage) {
@@ -250,7 +281,7 @@ Storage* AllocateStorage(size_t bytes) {
     cache.in_use.Add(BlockBytes(size_class));
     cache.cached.Add(-BlockBytes(size_class));
   } else {
-    storage = AllocateSlow(size_class);
+    storage = AllocateSlow(size_class, bytes);
   }
   storage->references.store(1, std::memory_order_relaxed);
   Unpoison(storage, bytes);
