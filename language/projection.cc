@@ -241,11 +241,14 @@ void Projection::Adapter::Backward(const Context& context, const Tensor& x, cons
 void Projection::BackwardBase(const Context& context, const Tensor& x, const Tensor& d_z,
                               bool accumulate, float* d_x) {
   const int64_t rows = d_z.dim(0);
+  // Weights are transposed for each use: a second copy of all of them costs more memory than this
+  // costs time.
   if (precision_ == Precision::kFloat32) {
     if (d_x != nullptr) {
-      kernels::DenseInputGradient(context, rows, in_, out_, Floats(d_z),
-                                  Floats(weight_.TransposedPanels()), Activation::kNone, nullptr,
-                                  accumulate, d_x);
+      Tensor transposed = Tensor::Empty({PanelElements(out_, in_)});
+      kernels::TransposePanels(context, in_, out_, Floats(weight_), Floats(transposed));
+      kernels::DenseInputGradient(context, rows, in_, out_, Floats(d_z), Floats(transposed),
+                                  Activation::kNone, nullptr, accumulate, d_x);
     }
     if (!has_gradient()) return;
     kernels::DenseWeightGradient(context, rows, in_, out_, Floats(x), Floats(d_z), true,
@@ -253,7 +256,6 @@ void Projection::BackwardBase(const Context& context, const Tensor& x, const Ten
     return;
   }
   if (d_x != nullptr) {
-    // Made for each use: a second copy of all weights costs more memory than this costs time.
     Tensor transposed = transposed_codes_;
     if (!transposed.defined()) {
       transposed = Tensor::Empty({PanelElements(out_, in_)}, DType::kBFloat16);

@@ -82,10 +82,14 @@ class Transformer {
   // Takes another model's trained tensors over, by name and by handle where they lie in the same
   // layout; Refresh must follow. Not for adapters.
   void UseParameters(const TensorMap& parameters);
-  // All that Forward reads, by handle where it can be shared: what a learner publishes, and what a
-  // model of the same config and precision without weights of its own takes over.
+  // All that Forward reads, by handle: what a learner publishes, and what a model of the same
+  // config and precision without weights of its own takes over. Whoever changes weights in place
+  // makes sure that it has them alone (nn/module.h), so that a snapshot stays what it was.
   TensorMap Snapshot();
   void Adopt(const TensorMap& snapshot);
+  // Drops the handles of what was adopted, so that its owner need not copy it before a change.
+  // Nothing but Adopt may follow.
+  void LetGo();
 
   // When weights were set, and after an optimiser's step.
   void Refresh(const Context& context);

@@ -153,32 +153,35 @@ void Transformer::ForTrained(F&& function) {
 
 TensorMap Transformer::Snapshot() {
   TensorMap snapshot;
-  // An optimiser goes on writing into what is f32.
-  const auto copy = [&](const std::string& name, const Tensor& tensor) {
-    if (tensor.defined()) snapshot.Set(name, tensor.Clone());
+  const auto share = [&](const std::string& name, const Tensor& tensor) {
+    if (tensor.defined()) snapshot.Set(name, tensor);
   };
   ForProjections([&](const std::string& name, Projection& projection) {
-    Tensor& weight = projection.inference_weight();
-    snapshot.Set(name + ".weight", weight.dtype() == DType::kBFloat16 ? weight : weight.Clone());
-    if (projection.has_bias()) copy(name + ".bias", projection.bias());
+    share(name + ".weight", projection.inference_weight());
+    if (projection.has_bias()) share(name + ".bias", projection.bias());
   });
   ForNorms([&](const std::string& name, Norm& norm) {
-    copy(name + ".weight", norm.weight);
-    copy(name + ".bias", norm.bias);
+    share(name + ".weight", norm.weight);
+    share(name + ".bias", norm.bias);
   });
-  copy("embedding", embedding_);
-  copy("positions", positions_);
+  share("embedding", embedding_);
+  share("positions", positions_);
   for (const AdapterSlot& slot : adapters_) {
     Projection::Adapter& adapter = *slot.adapter;
     const auto rank = static_cast<float>(adapter.a.out());
     snapshot.Set(slot.name + ".lora", Tensor::From<float>({2}, {rank, adapter.scale}));
-    for (Projection* part : {&adapter.a, &adapter.b}) {
-      const Tensor& weight = part->inference_weight();
-      snapshot.Set(slot.name + (part == &adapter.a ? ".lora_A.weight" : ".lora_B.weight"),
-                   weight.dtype() == DType::kBFloat16 ? weight : weight.Clone());
-    }
+    share(slot.name + ".lora_A.weight", adapter.a.inference_weight());
+    share(slot.name + ".lora_B.weight", adapter.b.inference_weight());
   }
   return snapshot;
+}
+
+void Transformer::LetGo() {
+  TensorMap nothing;
+  for (const auto& [name, tensor] : Snapshot()) {
+    nothing.Set(name, name.text().ends_with(".lora") ? tensor : Tensor::Empty({0}, tensor.dtype()));
+  }
+  Adopt(nothing);
 }
 
 void Transformer::Adopt(const TensorMap& snapshot) {

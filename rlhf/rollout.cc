@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/log.h"
@@ -63,9 +64,10 @@ class GeneratorStep final : public Fragment {
 
   PortSet Needs() const override { return {0, 1}; }
   void Step(Ports& ports) override {
-    const Message prompts = ports.Read(0), parameters = ports.Read(1);
+    const Message prompts = ports.Read(0);
+    Message parameters = ports.Read(1);
     const PhaseTimer timer("generate_seconds", ports);
-    model_.Adopt(parameters.body);
+    model_.Adopt(std::exchange(parameters.body, {}));
     Samples samples = Samples::FromMap(prompts.body);
     samples.group = options_.group;
     samples.version = parameters.version;
@@ -73,6 +75,7 @@ class GeneratorStep final : public Fragment {
     samples.first_sample = spoken_;
     speaker_.Speak(context_, model_, samples);
     spoken_ += samples.texts.count();
+    model_.LetGo();  // before the samples leave: the learner may then write in place
     ports.Write(0, {.body = samples.ToMap(), .version = parameters.version});
   }
   TensorMap Save() const override {
