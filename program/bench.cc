@@ -19,10 +19,11 @@
 #include "bench/language.h"
 #include "bench/machine.h"
 #include "bench/network.h"
+#include "program/bench_rlhf.h"
 #include "program/commands.h"
 #include "program/machine.h"
 #include "program/results_table.h"
-#include "program/subprocess.h"
+#include "program/train_once.h"
 #include "tensor/context.h"
 #include "tensor/kernels_bf16.h"
 
@@ -61,20 +62,8 @@ double SecondsOf(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Trains in a fresh process, under a run name that is used again; returns its closing line.
-Json TrainOnce(std::vector<std::string> arguments) {
-  RemoveTree("runs/bench");
-  arguments.insert(arguments.begin(), "train");
-  arguments.insert(arguments.end(), {"run=bench", "--json"});
-  const std::string output = OutputOfSelf(arguments);
-  RemoveTree("runs/bench");
-  const size_t end = output.find_last_not_of('\n');
-  const size_t begin = output.rfind('\n', end);
-  return Json::parse(output.substr(begin == std::string::npos ? 0 : begin + 1));
-}
-
 double StepsPerSecond(const std::vector<std::string>& arguments) {
-  return TrainOnce(arguments).at("steps_per_second").get<double>();
+  return Json::parse(TrainOnce(arguments)).at("steps_per_second").get<double>();
 }
 
 const std::vector<std::string>& Quiet() {
@@ -335,76 +324,6 @@ int BenchLanguage(const BenchOptions& options, int threads) {
                                         DidYouMean(options.only, LanguageBench::Names()));
   }
   Print(results, options);
-  return 0;
-}
-
-// Steps of RLHF on SmolLM2-135M-Instruct in a process of their own, beside TRL 1.16's of the same
-// shape; bars and peers hold for two cores.
-struct RlhfPeer {
-  const char *name, *config, *precision;
-  double bar, peer;
-  const char* peer_name;
-};
-constexpr RlhfPeer kRlhfPeers[] = {
-    {"grpo_8x4x32_bf16", "configs/bench/grpo_8x4x32.yaml", "bf16", 5, 13.2, "TRL GRPO, 6.2 GB"},
-    {"grpo_8x4x32_f32", "configs/bench/grpo_8x4x32.yaml", "f32", 9, 26.3, "TRL GRPO, 9.3 GB"},
-    {"ppo_8x4x32_bf16", "configs/bench/ppo_8x4x32.yaml", "bf16", 8, 13.2,
-     "TRL GRPO (it has no PPO any more)"},
-};
-
-int BenchRlhf(const BenchOptions& options, int threads) {
-  std::vector<std::string> names;
-  std::vector<std::vector<std::string>> rows;
-  std::vector<Json> lines;
-  for (const RlhfPeer& peer : kRlhfPeers) {
-    names.emplace_back(peer.name);
-    if (!options.only.empty() && options.only != peer.name) continue;
-    LogInfo(std::string("measuring ") + peer.name);
-    std::vector<Json> runs;
-    for (int i = 0; i < options.repeats; ++i) {
-      runs.push_back(TrainOnce({peer.config, std::string("precision=") + peer.precision,
-                                fmt::format("threads={}", threads)}));
-    }
-    const auto median = [&](auto&& of) {
-      std::vector<double> values;
-      for (const Json& run : runs) values.push_back(of(run));
-      std::ranges::sort(values);
-      return values[values.size() / 2];
-    };
-    const auto phase = [&](const char* name) {
-      return median([&](const Json& run) { return run.at("seconds").value(name, 0.0); });
-    };
-    const double generate = phase("generate"), score = phase("reference") + phase("reward"),
-                 learn = phase("learn"), step = generate + score + learn;
-    const double peak = median([](const Json& run) { return run.at("peak_bytes").get<double>(); });
-    lines.push_back({{"name", peer.name},
-                     {"seconds_per_step", step},
-                     {"generate", generate},
-                     {"score", score},
-                     {"learn", learn},
-                     {"peak_bytes", static_cast<int64_t>(peak)},
-                     {"bar", peer.bar},
-                     {"peer", peer.peer},
-                     {"peer_name", peer.peer_name},
-                     {"ratio", peer.peer / step}});
-    rows.push_back({peer.name, fmt::format("{:.2f} s", step), fmt::format("{:.2f}", generate),
-                    fmt::format("{:.2f}", score), fmt::format("{:.2f}", learn),
-                    fmt::format("{:.2f} GB", peak * 1e-9), fmt::format("{:.0f} s", peer.bar),
-                    fmt::format("{:.1f} s", peer.peer), fmt::format("{:.2f}", peer.peer / step),
-                    peer.peer_name});
-  }
-  if (rows.empty()) {
-    throw Error(ErrorCode::kConfig,
-                "there is no row " + options.only + DidYouMean(options.only, names));
-  }
-  const std::vector<std::string> header = {"row",  "step", "generate", "score", "learn",
-                                           "peak", "bar",  "peer",     "ratio", "peer's name"};
-  if (options.json) {
-    for (const Json& line : lines) fmt::print("{}\n", line.dump());
-  } else {
-    fmt::print("{}", FormatTable(header, rows));
-  }
-  if (!options.write.empty()) UpdateTable(options.write, "weft bench rlhf", header, rows);
   return 0;
 }
 
