@@ -227,7 +227,7 @@ class PpoLearner final : public Learner {
         network.shared() ? policy_features : ValueFeatures(network, batch);
     const Distribution policy = network.Policy(policy_features, batch.mask);
     const Tensor value = network.Value(value_features);  // [B]
-    const PolicyLoss surrogate =
+    const Surrogate surrogate =
         ClippedSurrogate(policy.LogProb(batch.action), batch.log_prob, advantage, clip);
     const Tensor policy_loss = WeightedSum(surrogate.loss, weight);  // []
     const Tensor value_loss =

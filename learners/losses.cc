@@ -60,11 +60,11 @@ Tensor WeightedSum(const Tensor& x, const Tensor& weight) {
   return Sum(Mul(x, weight));
 }
 
-PolicyLoss ClippedSurrogate(const Tensor& log_prob, const Tensor& old_log_prob,
-                            const Tensor& advantage, double clip, double dual_clip) {
+Surrogate ClippedSurrogate(const Tensor& log_prob, const Tensor& old_log_prob,
+                           const Tensor& advantage, double clip, double dual_clip) {
   WEFT_CHECK_EQ(log_prob.shape(), old_log_prob.shape()) << "old_log_prob";
   WEFT_CHECK_EQ(log_prob.shape(), advantage.shape()) << "advantage";
-  PolicyLoss result;
+  Surrogate result;
   result.log_ratio = Sub(log_prob, old_log_prob);  // [B]
   result.ratio = Exp(result.log_ratio);            // [B]
   const Tensor cost = Neg(advantage);              // [B], a constant
@@ -108,7 +108,7 @@ Tensor NormaliseAdvantages(const Tensor& advantage, const Tensor& valid, double 
   return result;
 }
 
-PolicyDivergence MeasureDivergence(const PolicyLoss& policy, const Tensor& valid, double clip) {
+PolicyDivergence MeasureDivergence(const Surrogate& policy, const Tensor& valid, double clip) {
   const auto ratio = policy.ratio.data<float>();
   const auto log_ratio = policy.log_ratio.data<float>();
   PolicyDivergence result;

@@ -24,7 +24,7 @@ Tensor WeightedSum(const Tensor& x, const Tensor& weight);
 
 // ---- PPO (Schulman et al. 2017, "Proximal policy optimization algorithms")
 
-struct PolicyLoss {
+struct Surrogate {
   Tensor loss;       // [B]
   Tensor ratio;      // [B], pi / pi_old
   Tensor log_ratio;  // [B]
@@ -32,8 +32,8 @@ struct PolicyLoss {
 // Equation 7, negated: max(-A r, -A clip(r, 1 - clip, 1 + clip)). dual_clip > 1 bounds the loss of
 // rows with A < 0 by -A dual_clip (Ye et al. 2020, equation 5); 0 turns it off. log_prob,
 // old_log_prob, advantage [B].
-PolicyLoss ClippedSurrogate(const Tensor& log_prob, const Tensor& old_log_prob,
-                            const Tensor& advantage, double clip, double dual_clip = 0);
+Surrogate ClippedSurrogate(const Tensor& log_prob, const Tensor& old_log_prob,
+                           const Tensor& advantage, double clip, double dual_clip = 0);
 
 // Equation 9's squared error, halved: 0.5 (V - R)^2 [B]. With clip > 0 the larger of that and of
 // the error of V_old + clip(V - V_old, -clip, clip), as in the authors' code; old_value may be
@@ -53,7 +53,7 @@ struct PolicyDivergence {
   double kl_k3 = 0;          // mean of (r - 1) - log r (k3): never negative
   double clip_fraction = 0;  // share of rows with |r - 1| > clip
 };
-PolicyDivergence MeasureDivergence(const PolicyLoss& policy, const Tensor& valid, double clip);
+PolicyDivergence MeasureDivergence(const Surrogate& policy, const Tensor& valid, double clip);
 
 // 1 - Var(returns - value) / Var(returns), population variances; 0 when the returns do not vary.
 double ExplainedVariance(const Tensor& value, const Tensor& returns, const Tensor& valid = {});

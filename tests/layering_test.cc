@@ -183,6 +183,29 @@ TEST(Layering, FilesAreShortAndTheirLinesToo) {
   }
 }
 
+// Two types of one name are one to the linker: an inline destructor of either may be called for
+// both.
+TEST(Layering, NoTwoHeadersDefineATypeOfTheSameName) {
+  static const std::regex kNamespace("namespace ([a-z0-9_:]+) \\{");
+  static const std::regex kType(
+      "(?:struct|class|enum class) (?:\\[\\[\\w:]+\\]\\] )?(\\w+)(?: [^;()]*)?");
+  std::map<std::string, std::string> files;  // by the type's whole name
+  for (const SourceFile& file : Files()) {
+    if (!file.path.ends_with(".h") || Folder(file.path) == "tests") continue;
+    std::string space;
+    for (const std::string& line : file.lines) {
+      std::smatch match;
+      if (std::regex_search(line, match, kNamespace)) space = match[1];
+      if (line == "namespace {") space.clear();  // each includer's own
+      if (space.empty() || !std::regex_match(line, match, kType)) continue;
+      const auto [found, is_new] = files.emplace(space + "::" + match[1].str(), file.path);
+      EXPECT_TRUE(is_new || found->second == file.path)
+          << found->first << " is defined in " << found->second << " and in " << file.path;
+    }
+  }
+  EXPECT_GT(files.size(), 200u);
+}
+
 TEST(Layering, HeadersGuardThemselves) {
   for (const SourceFile& file : Files()) {
     if (!file.path.ends_with(".h")) continue;

@@ -175,7 +175,7 @@ void ActionConfig::Check() const {
   if (!range.empty()) CheckInterval("range", range);
 }
 
-std::string ModelConfig::Path() const {
+std::string TaskModelConfig::Path() const {
   namespace fs = std::filesystem;
   fs::path path(model);
   if (path.is_relative()) path = fs::path(folder.empty() ? "." : folder) / path;
@@ -198,7 +198,7 @@ std::string ModelConfig::Path() const {
                                    : ""));
 }
 
-void ModelConfig::Fields(FieldVisitor& v) {
+void TaskModelConfig::Fields(FieldVisitor& v) {
   v.Field("model", model, "an MJCF file, relative to the task file, or a standard one");
   if (!model.empty()) content = ContentOf(AssetPath(Path()));
   v.Field("frame_skip", frame_skip, "simulation steps per action", Range::Between(1, 10000));

@@ -89,7 +89,7 @@ struct ActionConfig : Config {
   std::vector<double> range;  // of the control; empty: the actuator's own
 };
 
-struct ModelConfig : Config {
+struct TaskModelConfig : Config {
   void Fields(FieldVisitor& v) override;
   // The model file as LoadMujocoModel takes it; throws Error(kConfig) when there is none.
   std::string Path() const;
@@ -115,7 +115,7 @@ struct TaskConfig : Config {
 
   std::string id;
   std::exception_ptr problem;  // of the file
-  ModelConfig mujoco;
+  TaskModelConfig mujoco;
   std::deque<ObservationConfig> observations;
   std::deque<ActionConfig> actions;
   std::string combine = "sum";

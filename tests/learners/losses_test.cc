@@ -38,7 +38,7 @@ TEST(ClippedSurrogate, TakesTheWorseOfBothSidesForEachSignOfTheAdvantage) {
   // Ratios 1, 1.5, 0.5, 1.5, 0.5 with clip 0.2.
   const Tensor old_log_prob = Row({-1, -1, -1, -1, -1});
   const float up = -1 + std::log(1.5f), down = -1 + std::log(0.5f);
-  const PolicyLoss policy =
+  const Surrogate policy =
       ClippedSurrogate(Row({-1, up, down, up, down}), old_log_prob, Row({2, 2, 2, -2, -2}), 0.2);
   ExpectValues(policy.ratio, {1, 1.5, 0.5, 1.5, 0.5});
   ExpectValues(policy.loss, {-2, -2.4, -1, 3, 1.6});
@@ -46,7 +46,7 @@ TEST(ClippedSurrogate, TakesTheWorseOfBothSidesForEachSignOfTheAdvantage) {
 
 TEST(ClippedSurrogate, TheDualClipBoundsRowsOfNegativeAdvantageOnly) {
   const float far = std::log(10.0f);
-  const PolicyLoss policy = ClippedSurrogate(Row({far, far}), Row({0, 0}), Row({1, -1}), 0.2, 3.0);
+  const Surrogate policy = ClippedSurrogate(Row({far, far}), Row({0, 0}), Row({1, -1}), 0.2, 3.0);
   ExpectValues(policy.loss, {-1.2, 3});
   EXPECT_THROW(ClippedSurrogate(Row({0}), Row({0}), Row({1}), 0.2, 0.5), Error);
 }
@@ -74,7 +74,7 @@ TEST(NormaliseAdvantages, LeavesFewerThanTwoValidRowsAlone) {
 }
 
 TEST(MeasureDivergence, CountsValidRowsOnly) {
-  const PolicyLoss policy =
+  const Surrogate policy =
       ClippedSurrogate(Row({std::log(1.5f), 9, 0}), Row({0, 0, 0}), Row({1, 1, 1}), 0.2);
   const PolicyDivergence result = MeasureDivergence(policy, Row({1, 0, 1}), 0.2);
   EXPECT_NEAR(result.kl_k1, -std::log(1.5) / 2, 1e-6);

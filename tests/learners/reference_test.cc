@@ -188,7 +188,7 @@ TEST(Reference, PpoOfCategoricalPolicies) {
     const Case ppo(file, "categorical." + std::to_string(i));
     DistributionSpec spec;
     spec.sizes = {ppo.At("logits").dim(1)};
-    PolicyLoss policy;
+    Surrogate policy;
     Tensor policy_loss, value_loss, entropy, log_prob;
     const auto compute = [&](const std::vector<Tensor>& parameters) {
       const Distribution distribution = Distribution::Discrete(spec, parameters[0]);
@@ -229,7 +229,7 @@ TEST(Reference, PpoOfAGaussianPolicy) {
         const Distribution distribution =
             Distribution::Gaussian(spec, parameters[0], parameters[1]);
         const Tensor log_prob = distribution.LogProb(ppo.At("actions"));
-        const PolicyLoss policy =
+        const Surrogate policy =
             ClippedSurrogate(log_prob, ppo.At("old_logp"), ppo.At("advantages"), 0.2);
         ppo.Expect(policy.ratio, "ratio");
         return Add(MeanOf(policy.loss), Scale(MeanOf(distribution.Entropy()), -0.01f));
