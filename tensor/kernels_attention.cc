@@ -3,8 +3,9 @@
 #include "tensor/kernels_attention.h"
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <cstring>
+#include <utility>
 
 #include "tensor/kernels_split.h"
 
@@ -29,32 +30,66 @@ int64_t PairIndex(int64_t rows, int64_t columns, int64_t row, int64_t column) {
   return 2 * PanelIndex(rows / 2, columns, row / 2, column) + row % 2;
 }
 
-float RoundTrip(float x) {
-  return ToFloat(ToBFloat16(x));
+// Scratch memory of a task from the caching allocator.
+template <class T>
+T* Scratch(Tensor& holder, int64_t elements) {
+  holder = Tensor::Empty({elements * static_cast<int64_t>(sizeof(T))}, DType::kUInt8);
+  return reinterpret_cast<T*>(holder.raw());
 }
 
-float At(Input x, int64_t i) {
-  return x.bf16 ? ToFloat(static_cast<const BFloat16*>(x.data)[i])
-                : static_cast<const float*>(x.data)[i];
+// Columns [begin, begin + columns) of [64, D] in panels lie `width` apart from row to row.
+struct Panel {
+  int64_t begin, columns, width;
+};
+template <class F>
+void ForPagePanels(int64_t dimension, F&& function) {
+  ForPanels(dimension, [&](int64_t begin, int64_t width) {
+    function(Panel{.begin = begin, .columns = std::min(kPanel, dimension - begin), .width = width});
+  });
 }
 
-// One key and value at a position of a page.
-void Store(const AttentionShape& shape, int64_t slot, const float* k, const float* v,
-           std::byte* page) {
+// Keys and values [rows, D], rows `stride` apart, to the positions of a page from `slot` on.
+void Store(const KernelTable& table, const AttentionShape& shape, int64_t slot, int64_t rows,
+           int64_t stride, const float* k, const float* v, std::byte* page) {
   const int64_t dimension = shape.head_dimension;
-  if (shape.bf16) {
-    auto* const keys = reinterpret_cast<BFloat16*>(page);
-    auto* const values = keys + KeyElements(shape);
-    for (int64_t d = 0; d < dimension; ++d) {
-      keys[(d / 2 * kPage + slot) * 2 + d % 2] = ToBFloat16(k[d]);
-      values[PairIndex(kPage, dimension, slot, d)] = ToBFloat16(v[d]);
-    }
-  } else {
+  if (!shape.bf16) {
     auto* const keys = reinterpret_cast<float*>(page);
     auto* const values = keys + KeyElements(shape);
-    for (int64_t d = 0; d < dimension; ++d) {
-      keys[d * kPage + slot] = k[d];
-      values[PanelIndex(kPage, dimension, slot, d)] = v[d];
+    table.transpose(rows, dimension, k, stride, keys + slot, kPage);
+    for (int64_t r = 0; r < rows; ++r) {
+      ForPagePanels(dimension, [&](const Panel& panel) {
+        std::memcpy(values + PanelIndex(kPage, dimension, slot + r, panel.begin),
+                    v + r * stride + panel.begin, panel.columns * sizeof(float));
+      });
+    }
+    return;
+  }
+  auto* const keys = reinterpret_cast<uint16_t*>(page);
+  auto* const values = keys + KeyElements(shape);
+  Tensor memory;
+  auto* const rounded = Scratch<uint16_t>(memory, rows * dimension);
+  for (int64_t r = 0; r < rows; ++r) {
+    table.round(dimension, k + r * stride, rounded + r * dimension);
+  }
+  // Pairs move as floats of the same bits.
+  table.transpose(rows, dimension / 2, reinterpret_cast<const float*>(rounded), dimension / 2,
+                  reinterpret_cast<float*>(keys) + slot, kPage);
+  for (int64_t r = 0; r < rows;) {
+    const int64_t row = slot + r;
+    const float* const from = v + r * stride;
+    if (row % 2 == 0 && r + 1 < rows) {
+      ForPagePanels(dimension, [&](const Panel& panel) {
+        table.interleave(panel.columns, from + panel.begin, from + stride + panel.begin,
+                         reinterpret_cast<uint32_t*>(values) +
+                             PanelIndex(kPage / 2, dimension, row / 2, panel.begin));
+      });
+      r += 2;
+    } else {
+      table.round(dimension, from, rounded);
+      for (int64_t d = 0; d < dimension; ++d) {
+        values[PairIndex(kPage, dimension, row, d)] = rounded[d];
+      }
+      ++r;
     }
   }
 }
@@ -68,13 +103,6 @@ struct QueryTile {
 // Keys [first, last) that a position sees.
 int64_t FirstKey(const AttentionShape& shape, int64_t position) {
   return shape.window > 0 ? std::max<int64_t>(0, position - shape.window + 1) : 0;
-}
-
-// Scratch memory of a task from the caching allocator.
-template <class T>
-T* Scratch(Tensor& holder, int64_t elements) {
-  holder = Tensor::Empty({elements * static_cast<int64_t>(sizeof(T))}, DType::kUInt8);
-  return reinterpret_cast<T*>(holder.raw());
 }
 
 // Rows that keep the scores of a task near the second-level cache.
@@ -180,15 +208,13 @@ class Forward {
     (shape_.bf16 ? pairs_.dense : table_.dense)(work, TileUse::kAlone, 0, INT64_MAX);
   }
 
-  void Write(int64_t row, const float* o, float factor) const {
+  void Write(int64_t row, float* o, float factor) const {
     const int64_t dimension = shape_.head_dimension, at = row * dimension;
-    for (int64_t d = 0; d < dimension; ++d) {
-      const float value = o[d] * factor;
-      if (y_.bf16) {
-        static_cast<BFloat16*>(y_.data)[at + d] = ToBFloat16(value);
-      } else {
-        static_cast<float*>(y_.data)[at + d] = value;
-      }
+    if (y_.bf16) {
+      table_.affine(dimension, factor, 0, o, o);
+      table_.round(dimension, o, static_cast<uint16_t*>(y_.data) + at);
+    } else {
+      table_.affine(dimension, factor, 0, o, static_cast<float*>(y_.data) + at);
     }
   }
 
@@ -265,14 +291,26 @@ class Backward {
       if (spans[i].parent != root) continue;
       const Sequence answer(*this, spans[i], &spans[root], kv_head);
       Rows(spans[i], answer, kv_head);
-      answer.AddPast(spans[i].past, prompt);
+      answer.AddPast(table_, spans[i].past, prompt);
       Write(spans[i], answer, kv_head);
     }
     Write(spans[root], prompt, kv_head);
   }
 
  private:
-  float Seen(float x) const { return shape_.bf16 ? RoundTrip(x) : x; }
+  // As products see a part of a row: in bf16 rounded.
+  void Copy(int64_t count, const float* from, float* to) const {
+    if (!shape_.bf16) {
+      std::memcpy(to, from, count * sizeof(float));
+      return;
+    }
+    std::array<uint16_t, kPanel> rounded;
+    for (int64_t i = 0; i < count; i += kPanel) {
+      const int64_t some = std::min(kPanel, count - i);
+      table_.round(some, from + i, rounded.data());
+      table_.widen(some, rounded.data(), to + i);
+    }
+  }
 
   int64_t Element(const AttentionSpan& span, const QueryTile& tile, int64_t r,
                   int64_t stride) const {
@@ -299,33 +337,49 @@ class Backward {
       d_k = v_turned + pages * keys;
       d_v = d_k + pages * values;
       std::fill(k_panel, k_panel + elements, 0.0f);
-      for (int64_t position = 0; position < span.past + span.rows; ++position) {
-        const int64_t token = position < span.past ? parent->first_row + position
-                                                   : span.first_row + position - span.past;
-        const int64_t at = token * b.stride_ + kv_head * dimension;
-        const int64_t page = position / kPage, slot = position % kPage;
-        for (int64_t d = 0; d < dimension; ++d) {
-          const float key = b.Seen(b.k_[at + d]);
-          k_panel[page * values + PanelIndex(kPage, dimension, slot, d)] = key;
-          k_turned[page * keys + d * kPage + slot] = key;
-          v_turned[page * keys + d * kPage + slot] = b.Seen(b.v_[at + d]);
+      Tensor v_memory;
+      auto* const v_rows = Scratch<float>(v_memory, kPage * dimension);
+      const int64_t end = span.past + span.rows;
+      for (int64_t page = 0; page < pages; ++page) {
+        const int64_t rows = std::min(kPage, end - page * kPage);
+        for (int64_t slot = 0; slot < rows; ++slot) {
+          const int64_t position = page * kPage + slot;
+          const int64_t token = position < span.past ? parent->first_row + position
+                                                     : span.first_row + position - span.past;
+          const int64_t at = token * b.stride_ + kv_head * dimension;
+          ForPagePanels(dimension, [&](const Panel& panel) {
+            b.Copy(panel.columns, b.k_ + at + panel.begin,
+                   k_panel + page * values + PanelIndex(kPage, dimension, slot, panel.begin));
+          });
+          b.Copy(dimension, b.v_ + at, v_rows + slot * dimension);
         }
+        ForPagePanels(dimension, [&](const Panel& panel) {
+          b.table_.transpose(rows, panel.columns, k_panel + page * values + kPage * panel.begin,
+                             panel.width, k_turned + page * keys + kPage * panel.begin, kPage);
+        });
+        b.table_.transpose(rows, dimension, v_rows, dimension, v_turned + page * keys, kPage);
       }
     }
 
-    int64_t Index(int64_t position, int64_t d, int64_t dimension) const {
-      return position / kPage * values + PanelIndex(kPage, dimension, position % kPage, d);
+    // use(first, elements) for the runs of memory in which positions [0, count) of a matrix in
+    // panels lie.
+    template <class F>
+    void ForRuns(int64_t count, F&& use) const {
+      for (int64_t page = 0; page * kPage < count; ++page) {
+        const int64_t rows = std::min(kPage, count - page * kPage);
+        ForPagePanels(keys / kPage, [&](const Panel& panel) {
+          use(page * values + kPage * panel.begin, rows * panel.width);
+        });
+      }
     }
     // Adds the gradients of the first positions to those of the prompt that they are.
-    void AddPast(int64_t past, const Sequence& prompt) const {
-      const int64_t dimension = keys / kPage;
-      for (int64_t position = 0; position < past; ++position) {
-        for (int64_t d = 0; d < dimension; ++d) {
-          const int64_t index = Index(position, d, dimension);
-          prompt.d_k[index] += d_k[index];
-          prompt.d_v[index] += d_v[index];
+    void AddPast(const KernelTable& table, int64_t past, const Sequence& prompt) const {
+      ForRuns(past, [&](int64_t first, int64_t count) {
+        for (const auto& [from, to] : {std::pair{d_k, prompt.d_k}, std::pair{d_v, prompt.d_v}}) {
+          table.binary(Binary::kAdd, Broadcasting::kNone, 1, count, to + first, from + first,
+                       to + first);
         }
-      }
+      });
     }
   };
 
@@ -345,7 +399,7 @@ class Backward {
       const QueryTile tile{
           .kv_head = kv_head, .group = group, .row = row, .rows = std::min(kPage, span.rows - row)};
       const int64_t rows = tile.heads_rows(), begin = span.past + row;
-      Gather(span, tile, q, d_o, normal, delta);
+      Gather(span, tile, q, d_o, d_q, normal, delta);
       bool added = false;
       for (int64_t page = FirstKey(shape_, begin) / kPage; page * kPage < begin + tile.rows;
            ++page) {
@@ -376,29 +430,42 @@ class Backward {
     const int64_t dimension = shape_.head_dimension;
     for (int64_t row = 0; row < span.rows; ++row) {
       const int64_t at = (span.first_row + row) * stride_ + kv_head * dimension;
-      for (int64_t d = 0; d < dimension; ++d) {
-        const int64_t index = sequence.Index(span.past + row, d, dimension);
-        d_k_[at + d] = sequence.d_k[index];
-        d_v_[at + d] = sequence.d_v[index];
-      }
+      const int64_t position = span.past + row, page = position / kPage * sequence.values;
+      ForPagePanels(dimension, [&](const Panel& panel) {
+        const int64_t from = page + PanelIndex(kPage, dimension, position % kPage, panel.begin);
+        const size_t bytes = panel.columns * sizeof(float);
+        std::memcpy(d_k_ + at + panel.begin, sequence.d_k + from, bytes);
+        std::memcpy(d_v_ + at + panel.begin, sequence.d_v + from, bytes);
+      });
     }
   }
 
-  void Gather(const AttentionSpan& span, const QueryTile& tile, float* q, float* d_o, float* normal,
-              float* delta) const {
+  // The tile's queries and gradients of outputs, and by row the logarithm of its softmax's sum and
+  // the product of its output with its gradient; y [rows, D] is overwritten.
+  void Gather(const AttentionSpan& span, const QueryTile& tile, float* q, float* d_o, float* y,
+              float* normal, float* delta) const {
     const int64_t dimension = shape_.head_dimension, width = shape_.heads * dimension;
-    for (int64_t r = 0; r < tile.heads_rows(); ++r, q += dimension, d_o += dimension) {
-      const float* const from = q_ + Element(span, tile, r, stride_);
-      const int64_t at = Element(span, tile, r, width);
-      float sum = 0;
-      for (int64_t d = 0; d < dimension; ++d) {
-        q[d] = Seen(from[d]);
-        d_o[d] = d_y_[at + d];
-        sum = std::fma(d_o[d], At(y_, at + d), sum);
+    const int64_t rows = tile.heads_rows();
+    for (int64_t r = 0; r < rows; ++r) {
+      const int64_t at = Element(span, tile, r, width), to = r * dimension;
+      Copy(dimension, q_ + Element(span, tile, r, stride_), q + to);
+      std::memcpy(d_o + to, d_y_ + at, dimension * sizeof(float));
+      if (y_.bf16) {
+        table_.widen(dimension, static_cast<const uint16_t*>(y_.data) + at, y + to);
+      } else {
+        std::memcpy(y + to, static_cast<const float*>(y_.data) + at, dimension * sizeof(float));
       }
       normal[r] = log_sum_[at / dimension];
-      delta[r] = sum;
     }
+    // The gradient of a factor that is the same along a row; the factor itself does not count.
+    table_.binary_gradient_sum_last({.op = Binary::kMultiply,
+                                     .broadcast = Broadcasting::kColumn,
+                                     .rows = rows,
+                                     .columns = dimension,
+                                     .a = y,
+                                     .b = normal,
+                                     .d_y = d_o},
+                                    false, delta);
   }
 
   void Multiply(int64_t rows, int64_t in, int64_t out, const float* x, const float* w,
@@ -444,16 +511,19 @@ int64_t AttentionShape::page_bytes() const {
 void StoreKeys(const Context& context, const AttentionShape& shape,
                std::span<const AttentionSpan> spans, int64_t offset, int64_t stride, const float* k,
                const float* v) {
+  const KernelTable& table = TableOf(context);
   const int64_t head_bytes = HeadElements(shape) * (shape.bf16 ? 2 : 4);
   const auto store = [&](const AttentionSpan& span) {
-    for (int64_t row = 0; row < span.rows; ++row) {
-      const int64_t position = span.past + row, token = span.first_row + row;
+    for (int64_t row = 0; row < span.rows;) {
+      const int64_t position = span.past + row, slot = position % kPage;
+      const int64_t rows = std::min(span.rows - row, kPage - slot);
       std::byte* const page = span.pages[position / kPage] + offset;
-      if (position % kPage == 0) std::memset(page, 0, shape.page_bytes());
+      if (slot == 0) std::memset(page, 0, shape.page_bytes());
       for (int64_t head = 0; head < shape.kv_heads; ++head) {
-        const int64_t at = token * stride + head * shape.head_dimension;
-        Store(shape, position % kPage, k + at, v + at, page + head * head_bytes);
+        const int64_t at = (span.first_row + row) * stride + head * shape.head_dimension;
+        Store(table, shape, slot, rows, stride, k + at, v + at, page + head * head_bytes);
       }
+      row += rows;
     }
   };
   double cost = 0;
