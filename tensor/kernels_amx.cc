@@ -129,11 +129,23 @@ int64_t DenseTiles(const DenseWork& work, TileUse) {
   return (work.out + kPanel - 1) / kPanel * RowGroups(work);
 }
 
+// Asks for [begin, end) of what lies at `from`, in bytes, to the first-level cache if it is needed
+// at once, else to the second.
+[[gnu::always_inline]] inline void Fetch(const void* from, int64_t begin, int64_t end, bool soon) {
+  for (int64_t line = begin; line < end; line += 64) {
+    const char* const at = static_cast<const char*>(from) + line;
+    if (soon) {
+      _mm_prefetch(at, _MM_HINT_T0);
+    } else {
+      _mm_prefetch(at, _MM_HINT_T1);
+    }
+  }
+}
+
 // Up to kMostRows rows of x times a panel.
 struct PanelProduct {
   int64_t rows, in, width, columns;  // width: that of the panel, padded
   const uint32_t *x, *w;             // pairs
-  bool streamed;
 
   void Run(const float* addend, int64_t addend_stride, float* y, int64_t y_stride) const {
     alignas(64) float sums[kMostRows * kPanel];
@@ -156,17 +168,18 @@ struct PanelProduct {
   }
 
  private:
-  // Of 16 rows at most, pairs [begin, end).
+  // Of 16 rows at most, pairs [begin, end). On the way an equal share of the weights that come next
+  // is fetched: those behind the chunk, or with one block of rows those two blocks ahead.
   [[gnu::always_inline]] void AddBlocks(int64_t row, int64_t begin, int64_t end) const {
     const int64_t vectors = width / kTile, whole = begin + (end - begin) / kTile * kTile;
+    const int64_t block_bytes = kTile * width * 4, blocks_of_rows = (rows + kTile - 1) / kTile;
+    const int64_t share = RoundedUp(block_bytes / blocks_of_rows / 4) * 4;
+    const bool soon = blocks_of_rows == 1;
+    const int64_t ahead = soon ? 2 * kTile : end - begin;
     const uint32_t* const from = x + row * in;
     for (int64_t k = begin; k < whole; k += kTile) {
-      if (streamed) {
-        const auto* const ahead = reinterpret_cast<const char*>(w + (k + 2 * kTile) * width);
-        for (int64_t line = 0; line < kTile * width * 4; line += 64) {
-          _mm_prefetch(ahead + line, _MM_HINT_T0);
-        }
-      }
+      Fetch(w + (k + ahead) * width, row / kTile * share,
+            Least(block_bytes, (row / kTile + 1) * share), soon);
       Add(Operand{from + k, in}, Operand{w + k * width, width}, vectors);
     }
     if (whole == end) return;
@@ -190,8 +203,7 @@ void Dense(const DenseWork& work, TileUse use, int64_t begin, int64_t end) {
                  .width = Least(RoundedUp(rest), kPanel),
                  .columns = Least(rest, kPanel),
                  .x = reinterpret_cast<const uint32_t*>(work.x) + row * work.in,
-                 .w = reinterpret_cast<const uint32_t*>(work.w) + work.in * column,
-                 .streamed = use == TileUse::kStreamed}
+                 .w = reinterpret_cast<const uint32_t*>(work.w) + work.in * column}
         .Run(work.addend == nullptr ? nullptr : work.addend + row * work.addend_stride + column,
              work.addend_stride, work.y + row * y_stride + column, y_stride);
   }
@@ -225,11 +237,12 @@ class GradientRows {
       for (int64_t f = 0; f < features_; f += kTile) {
         const int64_t rows = Least(features_ - f, kTile);
         scope.SetRows(rows);
+        float* d_w = work_.d_w + work_.in * panel + (feature_ + f) * width;
+        if (add) Fetch(d_w, 0, rows * width * 4, true);
         alignas(64) float sums[kTile * kPanel];
         ZeroSums();
         for (int64_t block = 0; block < blocks_; ++block) AddBlock(panel, width, f, block);
         StoreSums(sums, width / kTile);
-        float* d_w = work_.d_w + work_.in * panel + (feature_ + f) * width;
         for (int64_t r = 0; r < rows; ++r, d_w += width) {
           for (int64_t c = 0; c < width; c += kTile) {
             __m512 sum = Avx512::Load(sums + r * kPanel + c);
