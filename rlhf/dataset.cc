@@ -246,6 +246,13 @@ Dataset::Dataset(const std::string& path, const DatasetOptions& options)
   const auto bytes = file_->bytes();
   checksum_ = Crc32c(bytes);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (text.starts_with("PAR1")) {
+    throw Error(ErrorCode::kCorrupt,
+                path_ +
+                    ": is a Parquet file, and rows are read from JSON lines; to turn it into them: "
+                    "python3 -c \"import pandas; pandas.read_parquet('" +
+                    path_ + "').to_json('rows.jsonl', orient='records', lines=True)\"");
+  }
   int64_t number = 0;
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());

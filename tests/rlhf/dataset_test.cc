@@ -106,5 +106,17 @@ TEST(Dataset, AFaultNamesPlaceAndColumn) {
   EXPECT_NE(FaultOf(R"({"Text":"p"})").find("must be written \"text\""), std::string::npos);
 }
 
+TEST(Dataset, ParquetIsToldFromJsonLines) {
+  const TemporaryFolder folder;
+  const std::string path = folder.Path("rows.parquet");
+  WriteFileAtomic(path, std::string("PAR1\0\0\0PAR1", 11));
+  try {
+    const Dataset dataset(path, {.skip_bad_lines = true});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(error.message().find(path + ": is a Parquet file"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace weft
