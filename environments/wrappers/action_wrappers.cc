@@ -84,11 +84,11 @@ class ScaleActionWrapper final : public ActionWrapper {
   }
 };
 
-class StickyActionsWrapper final : public Wrapper {
+class StickyActionsWrapper final : public Remembering<Wrapper> {
  public:
   StickyActionsWrapper(std::unique_ptr<BatchEnvironment> inner, double probability,
                        const BatchOptions& options)
-      : Wrapper(std::move(inner)),
+      : Remembering(std::move(inner)),
         probability_(probability),
         executed_(Tensor::Zeros(spec_.action.shape().Prepend(rows()), spec_.action.dtype())),
         types_(rows()) {
@@ -126,25 +126,21 @@ class StickyActionsWrapper final : public Wrapper {
     types_.Remember(out);
   }
 
-  TensorMap Save() const override {
-    TensorMap state;
-    state.Merge("inner", inner_->Save());
+ private:
+  void SaveOwn(TensorMap& state) const override {
     state.Set("sticky.executed", executed_.Clone());
     types_.Save("sticky.types", state);
     Writer out;
     for (const Rng& rng : rngs_) out.Write(rng.state());
     state.Set("sticky.rngs", Tensor::From<uint8_t>({std::ssize(out.bytes())}, out.bytes()));
-    return state;
   }
-  void Load(const TensorMap& state) override {
-    inner_->Load(state.Extract("inner"));
+  void LoadOwn(const TensorMap& state) override {
     executed_.CopyFrom(state.At("sticky.executed"));
     types_.Load("sticky.types", state);
     Reader in(state.At("sticky.rngs").data<uint8_t>());
     for (Rng& rng : rngs_) rng = Rng(in.Read<Rng::State>());
   }
 
- private:
   const double probability_;
   std::vector<Rng> rngs_;  // of each row
   Tensor executed_;        // what the inner batch got last

@@ -14,10 +14,10 @@ bool IsReal(const Leaf& leaf) {
   return leaf.dtype == DType::kFloat32 || leaf.dtype == DType::kFloat64;
 }
 
-class FrameStackWrapper final : public ObservationWrapper {
+class FrameStackWrapper final : public Remembering<ObservationWrapper> {
  public:
   FrameStackWrapper(std::unique_ptr<BatchEnvironment> inner, int64_t count)
-      : ObservationWrapper(std::move(inner)), count_(count) {
+      : Remembering(std::move(inner)), count_(count) {
     WEFT_CHECK(count >= 1) << "frame_stack of " << count;
     for (Leaf& leaf : spec_.observation) {
       if (leaf.name == "action_mask") continue;
@@ -29,20 +29,16 @@ class FrameStackWrapper final : public ObservationWrapper {
     stack_ = weft::MakeTimeStep(spec_, rows()).observation;
   }
 
-  TensorMap Save() const override {
-    TensorMap state;
-    state.Merge("inner", inner_->Save());
+ private:
+  void SaveOwn(TensorMap& state) const override {
     for (const auto& [name, tensor] : stack_)
       state.Set("stack." + std::string(name.text()), tensor.Clone());
-    return state;
   }
-  void Load(const TensorMap& state) override {
-    inner_->Load(state.Extract("inner"));
+  void LoadOwn(const TensorMap& state) override {
     for (auto& [name, tensor] : stack_)
       tensor.CopyFrom(state.At("stack." + std::string(name.text())));
   }
 
- private:
   std::vector<double> Repeat(const std::vector<double>& bounds) const {
     std::vector<double> repeated;
     for (int64_t i = 0; i < count_; ++i)
@@ -205,10 +201,10 @@ class FlattenWrapper final : public ObservationWrapper {
   size_t at_ = 0;              // the vector among the leaves
 };
 
-class AgentIdWrapper final : public ObservationWrapper {
+class AgentIdWrapper final : public Remembering<ObservationWrapper> {
  public:
   explicit AgentIdWrapper(std::unique_ptr<BatchEnvironment> inner)
-      : ObservationWrapper(std::move(inner)), types_(rows()) {
+      : Remembering(std::move(inner)), types_(rows()) {
     RequireAgents(spec_, "agent_id");
     if (spec_.Has("agent_id"))
       throw ConfigProblem("environment.wrappers", spec_.id + " has a leaf agent_id already");
@@ -216,18 +212,10 @@ class AgentIdWrapper final : public ObservationWrapper {
     for (const AgentSpec& agent : spec_.agents) leaf.elements.push_back("is " + agent.name);
     spec_.observation.push_back(std::move(leaf));
   }
-  TensorMap Save() const override {
-    TensorMap state;
-    state.Merge("inner", inner_->Save());
-    types_.Save("types", state);
-    return state;
-  }
-  void Load(const TensorMap& state) override {
-    inner_->Load(state.Extract("inner"));
-    types_.Load("types", state);
-  }
 
  private:
+  void SaveOwn(TensorMap& state) const override { types_.Save("types", state); }
+  void LoadOwn(const TensorMap& state) override { types_.Load("types", state); }
   void Observe(TimeStep& out) override {
     for (const auto& [name, tensor] : inside_.observation)
       out.observation.At(name.text()).CopyFrom(tensor);

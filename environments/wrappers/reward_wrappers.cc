@@ -10,10 +10,10 @@ namespace {
 
 // Rewrites the rewards of rows that take part in a step; those of resets and of absent agents stay
 // 0.
-class RewardWrapper : public Wrapper {
+class RewardWrapper : public Remembering<Wrapper> {
  public:
   explicit RewardWrapper(std::unique_ptr<BatchEnvironment> inner)
-      : Wrapper(std::move(inner)), types_(rows()) {}
+      : Remembering(std::move(inner)), types_(rows()) {}
   void Reset(TimeStep& out) override {
     inner_->Reset(out);
     types_.Remember(out);
@@ -23,19 +23,11 @@ class RewardWrapper : public Wrapper {
     Reward(out);
     types_.Remember(out);
   }
-  TensorMap Save() const override {
-    TensorMap state;
-    state.Merge("inner", inner_->Save());
-    types_.Save("types", state);
-    return state;
-  }
-  void Load(const TensorMap& state) override {
-    inner_->Load(state.Extract("inner"));
-    types_.Load("types", state);
-  }
 
  protected:
   virtual void Reward(TimeStep& out) = 0;
+  void SaveOwn(TensorMap& state) const override { types_.Save("types", state); }
+  void LoadOwn(const TensorMap& state) override { types_.Load("types", state); }
   bool TakesPart(size_t row) const { return types_.TakesPart(row); }
 
  private:
@@ -88,17 +80,17 @@ class ShapeRewardWrapper final : public RewardWrapper {
     const auto potentials = potential_.data<double>();
     for (size_t row = 0; row < potentials.size(); ++row) potentials[row] = Potential(out, row);
   }
-  TensorMap Save() const override {
-    TensorMap state = RewardWrapper::Save();
+
+ private:
+  void SaveOwn(TensorMap& state) const override {
+    RewardWrapper::SaveOwn(state);
     state.Set("potential", potential_.Clone());
-    return state;
   }
-  void Load(const TensorMap& state) override {
-    RewardWrapper::Load(state);
+  void LoadOwn(const TensorMap& state) override {
+    RewardWrapper::LoadOwn(state);
     potential_.CopyFrom(state.At("potential"));
   }
 
- private:
   void Reward(TimeStep& out) override {
     const auto rewards = out.reward.data<float>(), discounts = out.discount.data<float>();
     const auto potentials = potential_.data<double>();

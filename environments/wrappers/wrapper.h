@@ -63,6 +63,28 @@ class ObservationWrapper : public Wrapper {
   }
 };
 
+// Of a wrapper with a state of its own: Base is Wrapper or ObservationWrapper.
+template <class Base>
+class Remembering : public Base {
+ public:
+  using Base::Base;
+  TensorMap Save() const final {
+    TensorMap state;
+    state.Merge("inner", this->inner_->Save());
+    SaveOwn(state);
+    return state;
+  }
+  void Load(const TensorMap& state) final {
+    this->inner_->Load(state.Extract("inner"));
+    LoadOwn(state);
+  }
+
+ protected:
+  // Entries beside those of the inner batch.
+  virtual void SaveOwn(TensorMap& state) const = 0;
+  virtual void LoadOwn(const TensorMap& state) = 0;
+};
+
 // Throws ConfigProblem("environment.wrappers") for an environment of one agent.
 void RequireAgents(const EnvironmentSpec& spec, const char* wrapper);
 
