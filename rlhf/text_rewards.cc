@@ -131,7 +131,7 @@ struct RegexReward final : RewardConfig {
   std::unique_ptr<Reward> Make(const RewardSetting&) const override {
     return Of([regex = std::make_shared<Regex>(Compile())](const ScoredAnswer& a) {
       std::vector<Match> matches;
-      regex->Find(a.answer, {0, a.answer.size()}, matches);
+      regex->Find(a.answer, {0, static_cast<uint32_t>(a.answer.size())}, matches);
       return std::ranges::any_of(matches, [](const Match& m) { return m.matches; });
     });
   }

@@ -77,8 +77,9 @@ TEST(Rotation, TurnsPairsByTheirAngleAndBack) {
   const std::vector<int32_t> positions = {0, 7, 3, 1, 7};
   std::vector<float> table;
   for (int position = 0; position < 8; ++position) {
-    for (int i = 0; i < kPairs; ++i) table.push_back(std::cos(0.3f * position * (i + 1)));
-    for (int i = 0; i < kPairs; ++i) table.push_back(std::sin(0.3f * position * (i + 1)));
+    const auto angle = [&](int64_t i) { return 0.3f * static_cast<float>(position * (i + 1)); };
+    for (int64_t i = 0; i < kPairs; ++i) table.push_back(std::cos(angle(i)));
+    for (int64_t i = 0; i < kPairs; ++i) table.push_back(std::sin(angle(i)));
   }
   std::vector<double> want(x.begin(), x.end());
   for (int64_t t = 0; t < kTokens; ++t) {
