@@ -39,6 +39,7 @@ endfunction()
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
 build(own_environment -DCMAKE_PREFIX_PATH=${prefix})
 build(use_policy -Dweft_DIR=${BUILD})
+build(send_receive -Dweft_DIR=${BUILD})
 
 # The user's own binary is a whole weft, worker processes included.
 set(own ${FOLDER}/own_environment/own)
@@ -77,6 +78,13 @@ run(${FOLDER}/use_policy/use_policy runs/cartpole 0.01 0 -0.02 0)
 if(NOT output MATCHES "^[01]\n$")
   message(FATAL_ERROR "use_policy printed \"${output}\" instead of an action")
 endif()
+# Environments tell the same story however many are received at once, on however many threads.
+run(${FOLDER}/send_receive/send_receive CartPole-v1 24 24 1)
+set(in_lockstep "${output}")
+foreach(at_once 1 7)
+  run(${FOLDER}/send_receive/send_receive CartPole-v1 24 ${at_once} 3)
+  expect("${output}" "${in_lockstep}" "mean return, ${at_once} received at once")
+endforeach()
 if(MUJOCO)
   run(${prefix}/bin/weft train ${configs}/ppo/half_cheetah.yaml run=half_cheetah total_steps=1024 rollout_steps=64
       evaluation.episodes=1 evaluation.final_episodes=1 --json)
