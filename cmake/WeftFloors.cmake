@@ -1,7 +1,8 @@
 # weft_floor(NAME SOURCES ... [LIBRARIES ...]): one OBJECT library per folder. Objects, not archives: a static archive
 # drops every file that nobody references, which is each self-registering environment and algorithm.
 # -Wno-restrict: GCC 12 warns of its own std::string (GCC bug 105651).
-set(WEFT_WARNINGS -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wno-restrict -Wno-missing-field-initializers)
+set(WEFT_WARNINGS -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
+                  -Wno-missing-field-initializers)
 # Contraction off and no fast-math: a sum has one order and one rounding, everywhere.
 set(WEFT_ARITHMETIC -ffp-contract=off -fno-math-errno -fno-trapping-math)
 # Calls inside libweft.so are direct and can be inlined: nobody replaces its functions from outside.

@@ -4,13 +4,13 @@
 #include <string>
 
 #include "base/check.h"
+#include "tensor/cpu.h"
 
 namespace weft {
 namespace {
 
 Isa CpuIsa() {
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("x86-64-v4")) return Isa::kAvx512;
+  if (CpuHasAvx512()) return Isa::kAvx512;
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Isa::kAvx2;
   return Isa::kPortable;
 }

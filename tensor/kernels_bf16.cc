@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "tensor/cpu.h"
 #include "tensor/kernels_split.h"
 
 namespace weft::kernels {
@@ -54,8 +55,7 @@ bool SameBits(const PairTable& a, const PairTable& b) {
 
 // Also asks the system for the right to use the tile registers, once for all threads.
 bool HasTiles() {
-  __builtin_cpu_init();
-  if (!__builtin_cpu_supports("x86-64-v4") || !__builtin_cpu_supports("avx512bf16")) return false;
+  if (!CpuHasAvx512() || !__builtin_cpu_supports("avx512bf16")) return false;
   unsigned a = 0, b = 0, c = 0, d = 0;
   constexpr unsigned kAmxBf16 = 1u << 22, kAmxTile = 1u << 24;
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
@@ -66,8 +66,7 @@ bool HasTiles() {
 }
 
 bool HasPairs() {
-  __builtin_cpu_init();
-  return __builtin_cpu_supports("x86-64-v4") && __builtin_cpu_supports("avx512bf16") &&
+  return CpuHasAvx512() && __builtin_cpu_supports("avx512bf16") &&
          SameBits(kAvx512Bf16Pairs, kPortablePairs);
 }
 
