@@ -167,6 +167,10 @@ Tensor Transformer::Embed(const Context& context, const TokenBatch& batch) const
       } else {
         head_.GetColumn(batch.ids[t], row);
       }
+      if (!batch.noise.empty()) {
+        const float* const noise = batch.noise.data() + t * hidden;
+        for (int64_t i = 0; i < hidden; ++i) row[i] += noise[i];
+      }
       if (config_.embedding_scale != 1) {
         for (int64_t i = 0; i < hidden; ++i) row[i] *= config_.embedding_scale;
       }

@@ -30,6 +30,7 @@ struct TokenBatch {
   std::span<const int32_t> ids;
   std::span<const int32_t> positions;
   std::span<const kernels::AttentionSpan> spans;
+  std::span<const float> noise = {};  // [T, H], added to the embeddings; empty: none
 
   int64_t tokens() const { return std::ssize(ids); }
 };

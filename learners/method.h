@@ -62,8 +62,9 @@ class LanguageMethod : public Method {
     std::string name;
     double value;
   };
-  // After the last step: what `policy` (the learner's) is worth, and what it leaves in the run's
-  // folder.
+  // The weights that a run leaves, of the learner's state (Learner::Save).
+  virtual TensorMap Result(const TensorMap& learner) const { return learner.Extract("policy"); }
+  // After the last step: what those weights are worth, and what they leave in the run's folder.
   virtual std::vector<Figure> Finish(const TensorMap& policy, const std::string& folder) const = 0;
 };
 

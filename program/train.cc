@@ -265,7 +265,7 @@ Json StepFigures(const Outcome& outcome) {
 int FinishLanguage(const LanguageMethod& method, const RunDirectory& directory, Outcome outcome,
                    bool json) {
   const Checkpoint& last = outcome.last;
-  const TensorMap policy = PolicyOf(last);
+  const TensorMap policy = PolicyOf(last), result = method.Result(last.cut.at("learner.0"));
   // The optimiser's state is on disk; judging needs less memory than training did.
   outcome.last.cut.clear();
   outcome.result.cut.clear();
@@ -273,7 +273,7 @@ int FinishLanguage(const LanguageMethod& method, const RunDirectory& directory, 
   const bool stopped_early = outcome.result.interrupted;
   Json figures = Json::object();
   if (!stopped_early) {
-    for (const auto& [name, value] : method.Finish(policy, directory.path())) figures[name] = value;
+    for (const auto& [name, value] : method.Finish(result, directory.path())) figures[name] = value;
   }
   Json summary{
       {"run", directory.path()},

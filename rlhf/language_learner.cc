@@ -21,6 +21,11 @@ void LoraConfig::Fields(FieldVisitor& v) {
   v.Field("targets", targets, "matrices that get one, by the ends of their names");
 }
 
+void MeanConfig::Fields(FieldVisitor& v) {
+  v.Field("decay", decay, "share of it that an update leaves, below 1; 0: none is kept",
+          Range{.low = 0, .high = 0.9999999});
+}
+
 void LanguageTraining::Fields(FieldVisitor& v) {
   LanguageMethod::Fields(v);
   v.Field("model", model, "folder, .gguf file or name of the model to begin with");
@@ -41,6 +46,7 @@ void LanguageTraining::Fields(FieldVisitor& v) {
           "keep each layer's input alone for the way back (gradient checkpointing)");
   v.Choice("gguf", gguf, {"none", "q8_0", "bf16", "f16"}, "also leave a .gguf of this type");
   v.Section("lora", lora, "adapters instead of changed weights");
+  v.Section("ema", ema, "a running mean of the weights, which is then what the run leaves");
   v.Section("optimizer", optimizer, "the optimiser");
 }
 
@@ -85,6 +91,10 @@ void LanguageTraining::AddAdapters(Transformer& trained) const {
   } catch (const Error& error) {
     throw Error(ErrorCode::kConfig, "lora.targets: " + error.message());
   }
+}
+
+TensorMap LanguageTraining::Result(const TensorMap& learner) const {
+  return learner.Extract(ema.decay > 0 ? "learner.ema" : "policy");
 }
 
 std::unique_ptr<Transformer> LanguageTraining::Trained(const Context& context,
@@ -246,6 +256,11 @@ LanguageLearner::LanguageLearner(const LanguageTraining& config, const Replica& 
   parameters_ = model_->Parameters();
   gradients_ = model_->Gradients();
   optimizer_ = std::make_unique<Optimizer>(config.optimizer, parameters_);
+  if (config.ema.decay == 0) return;
+  for (const NamedParameter& parameter : parameters_) mean_.push_back(parameter.tensor->Clone());
+  for (size_t i = 0; i < mean_.size(); ++i) {
+    named_mean_.push_back({.name = parameters_[i].name, .tensor = &mean_[i]});
+  }
 }
 
 std::vector<float> LanguageLearner::LogProbabilities(const LanguageBatch& batch,
@@ -296,6 +311,10 @@ double LanguageLearner::Minimise(weft::Ports& ports) {
       gradients_, learning_rate(),
       config_.max_gradient_norm > 0 ? config_.max_gradient_norm : Optimizer::kNoClip);
   for (Tensor& gradient : gradients_) gradient.Fill(0);
+  if (!mean_.empty()) {
+    for (Tensor& mean : mean_) HaveAlone(mean);
+    LerpParameters(static_cast<float>(1 - config_.ema.decay), parameters_, named_mean_);
+  }
   model_->Refresh(context_);
   return norm;
 }
@@ -309,11 +328,20 @@ void LanguageLearner::LoadPolicy(const TensorMap& policy) {
 TensorMap LanguageLearner::SaveRest() const {
   TensorMap state;
   state.Merge("optimizer", optimizer_->Save());
+  if (!mean_.empty()) state.Merge("ema", ShareState(named_mean_));
   return state;
 }
 
 void LanguageLearner::LoadRest(const TensorMap& state) {
   optimizer_->Load(state.Extract("optimizer"));
+  if (mean_.empty()) return;
+  const TensorMap mean = state.Extract("ema");
+  if (mean.size() == 0) {
+    throw Error(ErrorCode::kConfig,
+                "ema.decay: the run that is resumed kept no mean of its weights; set it to 0");
+  }
+  for (Tensor& tensor : mean_) HaveAlone(tensor);
+  LoadState(named_mean_, mean);
 }
 
 }  // namespace weft

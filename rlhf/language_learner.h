@@ -31,6 +31,14 @@ struct LoraConfig : Config {
   float scale() const { return static_cast<float>(alpha / static_cast<double>(rank)); }
 };
 
+// A running mean of the policy over updates, which is then what a run leaves and judges at its end
+// (Polyak and Juditsky 1992).
+struct MeanConfig : Config {
+  double decay = 0;
+
+  void Fields(FieldVisitor& v) override;
+};
+
 // Keys that all methods on language models have.
 class LanguageTraining : public LanguageMethod {
  public:
@@ -45,6 +53,7 @@ class LanguageTraining : public LanguageMethod {
   bool recompute = false;
   std::string gguf = "q8_0";
   LoraConfig lora;
+  MeanConfig ema;
   OptimizerConfig optimizer;
 
   LanguageTraining() {
@@ -63,6 +72,8 @@ class LanguageTraining : public LanguageMethod {
   // warmup_steps, then as the schedule says.
   double LearningRate(int64_t step) const;
 
+  // The policy, or its mean where the config asks for that.
+  TensorMap Result(const TensorMap& learner) const override;
   // The model of a learner's policy, adapters merged in.
   std::unique_ptr<Transformer> Trained(const Context& context, const TensorMap& policy,
                                        Precision precision) const;
@@ -88,9 +99,12 @@ class LanguageTraining : public LanguageMethod {
 struct LanguageBatch {
   std::vector<int32_t> ids, positions, targets;  // target -1: none
   std::vector<kernels::AttentionSpan> spans;
+  std::vector<float> noise;  // as TokenBatch has it
 
   int64_t tokens() const { return std::ssize(ids); }
-  TokenBatch view() const { return {.ids = ids, .positions = positions, .spans = spans}; }
+  TokenBatch view() const {
+    return {.ids = ids, .positions = positions, .spans = spans, .noise = noise};
+  }
   // A prompt and answers to it: the prompt's last token stands before each answer, where its first
   // token is foreseen. Answers need a token each. learnt: 1 for each answer's tokens that are to be
   // foreseen; empty: all are.
@@ -130,8 +144,8 @@ class LanguageLearner : public Learner {
   void AddGradient(const LanguageBatch& batch, TransformerTrace& trace, const Tensor& rows,
                    std::span<const double> d_log_p, const Tensor* d_rows = nullptr);
   // Adds the gradient of weight times the mean of -log p over the examples' learnt tokens; returns
-  // the mean (next_token.cc).
-  double AddLikelihood(const Examples& examples, double weight);
+  // the mean (next_token.cc). noise_alpha: of noise on the embeddings; 0: none.
+  double AddLikelihood(const Examples& examples, double weight, double noise_alpha = 0);
   // One optimiser step along what was added; returns the gradient's norm.
   double Minimise(weft::Ports& ports);
   double learning_rate() const;
@@ -150,6 +164,8 @@ class LanguageLearner : public Learner {
   std::vector<NamedParameter> parameters_;
   std::vector<Tensor> gradients_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::vector<Tensor> mean_;  // of parameters_ over updates; empty: none is kept
+  std::vector<NamedParameter> named_mean_;
 };
 
 }  // namespace weft

@@ -13,16 +13,23 @@ std::vector<LanguageMethod::Figure> JudgeNextToken(const Context& context, Trans
                                                    const Examples& examples,
                                                    int64_t micro_batch_tokens);
 
+// Noise for the embeddings of sequences [begin, end), [T, hidden] with T as in BatchOf: uniform in
+// +-alpha / sqrt(length * hidden) (Jain et al. 2023, NEFTune). Token t of a step's examples has the
+// same noise however they are cut.
+std::vector<float> EmbeddingNoise(const Examples& examples, int64_t begin, int64_t end,
+                                  int64_t hidden, double alpha, uint64_t seed, int64_t step);
+
 class NextTokenLearner final : public OfflineLearner {
  public:
-  NextTokenLearner(const OfflineTraining& config, const Replica& replica)
-      : OfflineLearner(config, replica), config_(config) {}
+  // noise_alpha: of noise on the embeddings while training; 0: none.
+  NextTokenLearner(const OfflineTraining& config, const Replica& replica, double noise_alpha = 0)
+      : OfflineLearner(config, replica), noise_alpha_(noise_alpha) {}
 
  protected:
   void Improve(const Examples& examples, weft::Ports& ports) override;
 
  private:
-  const OfflineTraining& config_;
+  const double noise_alpha_;
 };
 
 }  // namespace weft

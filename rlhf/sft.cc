@@ -13,6 +13,7 @@ namespace {
 class Sft final : public OfflineTraining {
  public:
   std::string learn = "answers";
+  double neftune_alpha = 0;
 
   Sft() {
     total_steps = 100;
@@ -22,6 +23,10 @@ class Sft final : public OfflineTraining {
     OfflineTraining::Fields(v);
     v.Choice("learn", learn, {"answers", "all"},
              "of chats and of prompts with completions: what the assistant says, or every token");
+    v.Field("neftune_alpha", neftune_alpha,
+            "noise on the embeddings while training, uniform in +-alpha / sqrt(length * width); 0: "
+            "none",
+            Range::AtLeast(0));
   }
   std::vector<Figure> Judge(const Context& context, Transformer& judged,
                             const Examples& examples) const override {
@@ -30,7 +35,7 @@ class Sft final : public OfflineTraining {
 
  protected:
   std::unique_ptr<OfflineLearner> MakeLearner(const Replica& replica) const override {
-    return std::make_unique<NextTokenLearner>(*this, replica);
+    return std::make_unique<NextTokenLearner>(*this, replica, neftune_alpha);
   }
   ExampleOptions ExamplesWanted() const override {
     return {.model = ResolveModel(model),
