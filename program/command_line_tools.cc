@@ -55,6 +55,7 @@ void CommandLine::AddTools() {
   command = Command("plot", "plot a metric of one or more runs");
   command->add_option("runs", plot->runs, "folders or names under runs/")->required();
   command->add_option("--metric", plot->metric, "a key of metrics.jsonl");
+  command->add_option("--over", plot->over, "another such key instead of steps, as kl");
   command->add_option("--output,-o", plot->output,
                       ".png or .svg; default: METRIC.png in the first run");
   Call(command, plot, weft::Plot);

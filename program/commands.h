@@ -56,6 +56,12 @@ int Play(const PlayOptions& options);
 
 // fields: says what each number of an observation is, where that is known. only: this id alone.
 int List(const std::string& what, const std::string& only, bool fields, bool json);
+struct GraphText {
+  std::string dot, text, plan;
+};
+GraphText DescribeGraph(const std::string& config, const std::vector<std::string>& overrides);
+// Of each step; of one that needs what an earlier step has yet to leave, why there is none.
+int GraphOfPipeline(const ConfigSource& source, bool dot, bool json);
 int Graph(const std::string& config, const std::vector<std::string>& overrides, bool dot,
           bool json);
 // The keys of an algorithm, for `weft train CONFIG --help`; those that all algorithms share when
@@ -119,9 +125,13 @@ int Repro(const ReproOptions& options);
 struct PlotOptions {
   std::vector<std::string> runs;
   std::string metric = "evaluation_return";
-  std::string output;  // .png or .svg
+  std::string over;    // another metric of the same steps; "": steps
+  std::string output;  // .png or .svg; "": METRIC.png in the first run's folder
   bool json = false;
 };
+// Draws; returns the output. Throws Error(kConfig) for what is not there, Error(kUnavailable)
+// without gnuplot.
+std::string DrawPlot(const PlotOptions& options);
 int Plot(const PlotOptions& options);
 
 // Files of a new environment: in weft's own tree when the current folder is one, else a project.

@@ -81,8 +81,7 @@ int List(const std::string& what, const std::string& only, bool fields, bool jso
   return 0;
 }
 
-int Graph(const std::string& config, const std::vector<std::string>& overrides, bool dot,
-          bool json) {
+GraphText DescribeGraph(const std::string& config, const std::vector<std::string>& overrides) {
   ConfigSource source = ConfigSource::File(config);
   for (const auto& assignment : overrides) source.Override(assignment);
   const auto algorithm = LoadMethod(source);
@@ -92,15 +91,21 @@ int Graph(const std::string& config, const std::vector<std::string>& overrides, 
   const Placement placement = DistributionPolicies().At(algorithm->placement)(
       graph,
       {.threads = algorithm->ThreadBudget(), .processes = static_cast<int>(algorithm->processes)});
+  return {.dot = graph.ToDot(), .text = graph.ToText(), .plan = placement.ToText(graph)};
+}
+
+int Graph(const std::string& config, const std::vector<std::string>& overrides, bool dot,
+          bool json) {
+  ConfigSource source = ConfigSource::File(config);
+  for (const auto& assignment : overrides) source.Override(assignment);
+  if (source.Scalar("algorithm") == "pipeline") return GraphOfPipeline(source, dot, json);
+  const GraphText graph = DescribeGraph(config, overrides);
   if (json) {
-    fmt::print(
-        "{}\n",
-        Json{{"dot", graph.ToDot()}, {"text", graph.ToText()}, {"plan", placement.ToText(graph)}}
-            .dump());
+    fmt::print("{}\n", Json{{"dot", graph.dot}, {"text", graph.text}, {"plan", graph.plan}}.dump());
   } else if (dot) {
-    fmt::print("{}", graph.ToDot());
+    fmt::print("{}", graph.dot);
   } else {
-    fmt::print("{}\n{}\n", graph.ToText(), placement.ToText(graph));
+    fmt::print("{}\n{}\n", graph.text, graph.plan);
   }
   return 0;
 }

@@ -142,4 +142,31 @@ int TrainPipeline(const ConfigSource& source, bool json) {
   return 0;
 }
 
+int GraphOfPipeline(const ConfigSource& source, bool dot, bool json) {
+  Pipeline pipeline;
+  source.Parse(pipeline);
+  std::set<std::string> earlier;
+  Json graphs = Json::object();
+  for (const PipelineStep& step : pipeline.steps) {
+    std::vector<std::string> overrides;
+    for (const std::string& assignment : step.set) {
+      overrides.push_back(pipeline.Filled(assignment, earlier, step.name));
+    }
+    earlier.insert(step.name);
+    if (!dot && !json) fmt::print("{}: {}\n", step.name, step.config);
+    try {
+      const GraphText graph = DescribeGraph(step.config, overrides);
+      graphs[step.name] = {{"dot", graph.dot}, {"text", graph.text}, {"plan", graph.plan}};
+      if (dot) fmt::print("{}", graph.dot);
+      if (!dot && !json) fmt::print("{}\n{}\n", graph.text, graph.plan);
+    } catch (const Error& error) {
+      if (step.set.empty()) throw;  // else it may be made of what an earlier step has yet to leave
+      graphs[step.name] = {{"error", error.message()}};
+      if (!json) LogWarn(step.name + " has no graph yet: " + error.message());
+    }
+  }
+  if (json) fmt::print("{}\n", graphs.dump());
+  return 0;
+}
+
 }  // namespace weft

@@ -262,6 +262,20 @@ Json StepFigures(const Outcome& outcome) {
   return figures;
 }
 
+// Reward over the divergence from the start model, of a run that measured both.
+void DrawFrontier(const RunDirectory& directory, const Outcome& outcome) {
+  const auto kl = outcome.metrics.find("kl");
+  if (kl == outcome.metrics.end() || kl->second.size() < 2) return;
+  try {
+    DrawPlot({.runs = {directory.path()},
+              .metric = "reward",
+              .over = "kl",
+              .output = directory.path() + "/kl_reward.svg"});
+  } catch (const Error& error) {
+    LogWarn("no kl_reward.svg: " + error.message());
+  }
+}
+
 int FinishLanguage(const LanguageMethod& method, const RunDirectory& directory, Outcome outcome,
                    bool json) {
   const Checkpoint& last = outcome.last;
@@ -275,6 +289,7 @@ int FinishLanguage(const LanguageMethod& method, const RunDirectory& directory, 
   if (!stopped_early) {
     for (const auto& [name, value] : method.Finish(result, directory.path())) figures[name] = value;
   }
+  DrawFrontier(directory, outcome);
   Json summary{
       {"run", directory.path()},
       {"steps", last.steps},

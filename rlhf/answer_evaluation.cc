@@ -27,6 +27,11 @@ void Mean(std::span<const double> reward, int64_t samples, AnswerEvaluation::Res
   if (prompts > 1) result.error = std::sqrt(squares / (count - 1) / count);
 }
 
+double Perplexity(std::span<const float> log_p) {
+  const double sum = std::accumulate(log_p.begin(), log_p.end(), 0.0);
+  return std::exp(-sum / static_cast<double>(log_p.size()));
+}
+
 // The share of pairs that b wins (half of the draws), and its interval.
 struct WinRate {
   double mean = 0, low = 0, high = 0;
@@ -82,6 +87,7 @@ AnswerEvaluation::Result AnswerEvaluation::Of(Transformer& model, Transformer* s
       result.kl += (static_cast<double>(all.log_p[t]) - before[t]) / count;
     }
   }
+  result.answers = std::move(all);
   return result;
 }
 
@@ -90,6 +96,8 @@ std::vector<LanguageMethod::Figure> AnswerEvaluation::Compare(Transformer& start
   if (prompts.empty()) return {};
   const Result before = Of(start, nullptr), after = Of(trained, &start);
   const WinRate wins = Wins(before.reward, after.reward, samples, seed);
+  const std::vector<float> now =
+      AnswerLogProbabilities(context, trained, before.answers, 2048, speaker.temperature());
   return {{"held_out_before", before.mean},
           {"held_out_before_error", before.error},
           {"held_out", after.mean},
@@ -100,6 +108,8 @@ std::vector<LanguageMethod::Figure> AnswerEvaluation::Compare(Transformer& start
           {"pass_at_" + std::to_string(samples) + "_before", before.pass},
           {"pass_at_" + std::to_string(samples), after.pass},
           {"kl", after.kl},
+          {"own_perplexity_before", Perplexity(before.answers.log_p)},
+          {"own_perplexity", Perplexity(now)},
           {"finished", after.finished},
           {"answer_tokens_before", before.tokens},
           {"answer_tokens", after.tokens},

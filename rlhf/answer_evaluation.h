@@ -27,10 +27,12 @@ struct AnswerEvaluation {
     double finished = 0, tokens = 0, repetition = 0;  // shares, and tokens said an answer
     double pass = 0;  // share of prompts with an answer worth 1 or more
     double kl = 0;    // nats an answer from `start`, estimated by the answers
+    Samples answers;
   };
   // The same draws for every model. start: null, or what kl is measured from.
   Result Of(Transformer& model, Transformer* start) const;
-  // held_out_before, held_out, .., win_rate with its 95 % interval (bootstrap over prompts), kl.
+  // held_out_before, held_out, .., win_rate with its 95 % interval (bootstrap over prompts), kl,
+  // and own_perplexity of the start model's answers to both models.
   std::vector<LanguageMethod::Figure> Compare(Transformer& start, Transformer& trained) const;
 };
 

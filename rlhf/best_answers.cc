@@ -61,6 +61,13 @@ Extremes ExtremesOf(std::span<const double> reward, int64_t first, int64_t group
           .worst = first + (std::ranges::min_element(some) - some.begin())};
 }
 
+// The advantage of an answer's tokens.
+void Mark(int64_t answer, double value, Lesson& lesson) {
+  const std::vector<int64_t>& offsets = lesson.samples.responses.offsets;
+  std::fill(lesson.advantage.begin() + offsets[answer],
+            lesson.advantage.begin() + offsets[answer + 1], value);
+}
+
 class BestOfNLearner final : public OnlineLearner {
  public:
   BestOfNLearner(const BestOfN& config, const Replica& replica)
@@ -74,8 +81,7 @@ class BestOfNLearner final : public OnlineLearner {
     for (int64_t p = 0; p < std::ssize(samples.prompts); ++p) {
       const int64_t best = ExtremesOf(samples.reward, p * samples.group, samples.group).best;
       lesson.teaches[p] = samples.reward[best] >= config_.least_reward;
-      std::fill(lesson.advantage.begin() + samples.responses.offsets[best],
-                lesson.advantage.begin() + samples.responses.offsets[best + 1], 1.0);
+      Mark(best, 1, lesson);
     }
   }
   // The mean over minibatches' best answers' tokens of -log p: by answers of the minibatch, so that
@@ -112,12 +118,8 @@ class OnlineDpoLearner final : public OnlineLearner {
       const Extremes pair = ExtremesOf(samples.reward, p * samples.group, samples.group);
       lesson.teaches[p] = samples.reward[pair.best] > samples.reward[pair.worst];
       if (lesson.teaches[p] == 0) continue;
-      const auto mark = [&](int64_t answer, double value) {
-        std::fill(lesson.advantage.begin() + samples.responses.offsets[answer],
-                  lesson.advantage.begin() + samples.responses.offsets[answer + 1], value);
-      };
-      mark(pair.best, 1);
-      mark(pair.worst, -1);
+      Mark(pair.best, 1, lesson);
+      Mark(pair.worst, -1, lesson);
     }
   }
 

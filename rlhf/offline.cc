@@ -92,6 +92,11 @@ std::vector<LanguageMethod::Figure> OfflineTraining::Compare(const Context&, con
   return {};
 }
 
+void OfflineTraining::WriteBest(const Context&, Transformer&, const Examples&,
+                                const TensorMap& policy, const std::string& folder) const {
+  WriteModel(policy, folder, "best");
+}
+
 void OfflineTraining::Check() const {
   if (model.empty()) throw ConfigProblem("model", "name the model to begin with");
 }
@@ -180,7 +185,7 @@ void OfflineLearner::Evaluate(const Examples& examples, weft::Ports& ports) {
   best_loss_ = loss;
   const bool middle = env_steps() > 0 && config_.evaluate_every > 0;
   if (middle && !config_.run_folder.empty()) {
-    config_.WriteModel(CopyPolicy(), config_.run_folder, "best");
+    config_.WriteBest(context(), model(), examples, CopyPolicy(), config_.run_folder);
   }
 }
 

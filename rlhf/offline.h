@@ -35,6 +35,9 @@ class OfflineTraining : public LanguageTraining {
   // What the model is worth on examples, the loss first, without gradients.
   virtual std::vector<Figure> Judge(const Context& context, Transformer& judged,
                                     const Examples& examples) const = 0;
+  // Leaves a model that is the best so far as FOLDER/best; judged holds the policy's weights.
+  virtual void WriteBest(const Context& context, Transformer& judged, const Examples& held_out,
+                         const TensorMap& policy, const std::string& folder) const;
   // What Finish adds to the figures.
   virtual std::vector<Figure> Compare(const Context& context, const Examples& held_out,
                                       Transformer& start, Transformer& trained) const;

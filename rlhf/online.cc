@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "language/model_name.h"
 #include "rlhf/answer_evaluation.h"
+#include "rlhf/next_token.h"
 #include "rlhf/phase_timer.h"
 #include "rlhf/rollout.h"
 
@@ -38,6 +39,8 @@ void OnlineTraining::Fields(FieldVisitor& v) {
           Range::AtLeast(0));
   v.Field("evaluation_samples", evaluation_samples,
           "answers to each held-out prompt, before and after; 0: none", Range::Between(0, 64));
+  v.Names("drift_files", drift_files,
+          "JSONL rows whose perplexity to the start model and to the trained one is compared");
   v.Field(
       "resample_rounds", resample_rounds,
       "times that prompts whose answers are all worth the same give way to others before a step "
@@ -106,6 +109,7 @@ void OnlineTraining::Build(FragmentGraph& graph) const {
                                .show_every = show_every,
                                .sampling = {.temperature = temperature}};
   PromptStream(prompts_from, rollout.model, seed);  // a bad line stops here, before a run is made
+  DriftRows();
   graph.Add("prompts", 1, PromptSource(rollout), Role::kWorker);
   graph.Add("generator", 1, GeneratorFragment(rollout), Role::kWorker);
   graph.Add("scorer", 1, ScorerFragment(rollout, [this] { return MakeRewards(); }), Role::kWorker);
@@ -122,6 +126,13 @@ void OnlineTraining::Build(FragmentGraph& graph) const {
   }
   graph.Connect("scorer.samples", "learner.samples", Rows());
   graph.Connect("learner.parameters", "generator.parameters", Broadcast(/*max_lag=*/0));
+}
+
+Examples OnlineTraining::DriftRows() const {
+  if (drift_files.empty()) return {};
+  DataConfig rows;
+  rows.files = rows.evaluation_files = drift_files;
+  return ExampleSource(rows, {.model = ResolveModel(model), .seed = seed}).evaluation();
 }
 
 std::vector<LanguageMethod::Figure> OnlineTraining::Finish(const TensorMap& policy,
@@ -146,6 +157,13 @@ std::vector<LanguageMethod::Figure> OnlineTraining::Finish(const TensorMap& poli
                                       .seed = seed,
                                       .samples = evaluation_samples};
     figures = evaluation.Compare(*start.model, *trained);
+    if (const Examples drift = DriftRows(); drift.count() > 0) {
+      const auto perplexity = [&](Transformer& judged) {
+        return std::exp(JudgeNextToken(context, judged, drift, micro_batch_tokens)[0].value);
+      };
+      figures.push_back({"text_perplexity_before", perplexity(*start.model)});
+      figures.push_back({"text_perplexity", perplexity(*trained)});
+    }
   }
   WriteModel(policy, folder);
   return figures;

@@ -55,6 +55,7 @@ class OnlineTraining : public LanguageTraining {
   int64_t resample_rounds = 0;
   bool ledger = true;
   int64_t max_lag = 0;
+  std::vector<std::string> drift_files;
   PtxConfig ptx;
 
   OnlineTraining() { micro_batch_tokens = 512; }
@@ -73,6 +74,8 @@ class OnlineTraining : public LanguageTraining {
   RewardSum MakeRewards() const;
 
  protected:
+  // The rows of drift_files; may be none.
+  Examples DriftRows() const;
   virtual std::unique_ptr<OnlineLearner> MakeLearner(const Replica& replica) const = 0;
   virtual bool needs_reference() const { return beta > 0 || kl_stop > 0; }
   // Of keys that only some methods read.

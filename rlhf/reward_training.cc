@@ -121,23 +121,35 @@ class RewardTraining final : public OfflineTraining {
             {"calibration_error", CalibrationError(chosen, rejected)}};
   }
 
-  // Of the held-out answers, chosen and rejected alike.
-  std::vector<Figure> Compare(const Context& context, const Examples& held_out, Transformer&,
-                              Transformer& trained) const override {
+  // Of the held-out answers' scores, chosen and rejected alike.
+  ScoreNormalisation Normalisation(const Context& context, const Transformer& judged,
+                                   const Examples& held_out) const {
     if (held_out.count() == 0) return {};
-    const std::vector<double> scores = Scores(context, trained, held_out);
+    const std::vector<double> scores = Scores(context, judged, held_out);
     const auto count = static_cast<double>(scores.size());
     const double mean = std::accumulate(scores.begin(), scores.end(), 0.0) / count;
     double squares = 0;
     for (const double score : scores) squares += (score - mean) * (score - mean);
-    return {{"score_mean", mean}, {"score_deviation", std::sqrt(squares / count)}};
+    const double deviation = std::sqrt(squares / count);
+    return {.mean = mean, .deviation = deviation > 0 ? deviation : 1};
+  }
+  void WriteBest(const Context& context, Transformer& judged, const Examples& held_out,
+                 const TensorMap& policy, const std::string& folder) const override {
+    OfflineTraining::WriteBest(context, judged, held_out, policy, folder);
+    Normalisation(context, judged, held_out).Write(folder + "/best");
+  }
+  std::vector<Figure> Compare(const Context& context, const Examples& held_out, Transformer&,
+                              Transformer& trained) const override {
+    if (held_out.count() == 0) return {};
+    const ScoreNormalisation found = Normalisation(context, trained, held_out);
+    return {{"score_mean", found.mean}, {"score_deviation", found.deviation}};
   }
   std::vector<Figure> Finish(const TensorMap& policy, const std::string& folder) const override {
     std::vector<Figure> figures = OfflineTraining::Finish(policy, folder);
     ScoreNormalisation normalisation;
     for (const auto& [name, value] : figures) {
       if (name == "score_mean") normalisation.mean = value;
-      if (name == "score_deviation" && value > 0) normalisation.deviation = value;
+      if (name == "score_deviation") normalisation.deviation = value;
     }
     normalisation.Write(folder + "/model");
     return figures;

@@ -1,6 +1,8 @@
 // Runs of RLHF on the real chat model, where it was fetched: one hash in every placement and after
 // resume, and what a run leaves is a model that other commands open.
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -113,6 +115,88 @@ TEST_P(SplitMethods, HaveOneHashInBothPlacements) {
   EXPECT_EQ(hash("split_actors"), hash("serial"));
 }
 
+// What runs on a model of a few thousand weights leave.
+class TinyRuns : public testing::Test {
+ protected:
+  void SetUp() override {
+    WriteTinyModel(weft_.folder() + "/tiny");
+    std::string rows;
+    for (const char* n : {"one", "two", "three", "four", "five", "six"}) {
+      rows += R"({"prompt":")" + std::string(n) + R"( ","completion":"two three"})" + "\n";
+    }
+    weft_.Write("rows.jsonl", rows);
+    weft_.Write("grpo.yaml",
+                "algorithm: grpo\nmodel: tiny\ntotal_steps: 3\ngguf: none\nthreads: 1\n"
+                "data: {files: rows.jsonl, evaluation_files: rows.jsonl}\nprompts: 2\ngroup: 4\n"
+                "max_new_tokens: 6\nevaluation_samples: 2\nkl_stop: 1000\nwarmup_steps: 0\n"
+                "learning_rate: 1e-3\nrewards: [{name: letters, letters: aeiou}]\n");
+    weft_.Write("sft.yaml",
+                "algorithm: sft\nmodel: tiny\ntotal_steps: 3\ngguf: none\nthreads: 1\nbatch: 4\n"
+                "data: {files: rows.jsonl, evaluation_files: rows.jsonl}\nwarmup_steps: 0\n");
+  }
+  Json Train(const std::string& arguments) {
+    const auto output = weft_.Run("train " + arguments + " --json");
+    EXPECT_EQ(output.status, 0) << output.error;
+    return output.status == 0 ? Json::parse(output.LastLine()) : Json();
+  }
+  std::string Weights(const std::string& run) const {
+    return weft_.Read("runs/" + run + "/model/model.safetensors");
+  }
+  const WeftProcess weft_;
+};
+
+TEST_F(TinyRuns, CompareThePerplexityOfTheStartAndTheTrainedModel) {
+  const Json moved =
+      Train("grpo.yaml run=moved drift_files=rows.jsonl learning_rate=1e-2").at("evaluation");
+  EXPECT_GT(moved.at("own_perplexity_before"), 1);
+  EXPECT_NE(moved.at("own_perplexity"), moved.at("own_perplexity_before"));
+  EXPECT_NE(moved.at("text_perplexity"), moved.at("text_perplexity_before"));
+  const Json still =
+      Train("grpo.yaml run=still drift_files=rows.jsonl learning_rate=1e-30").at("evaluation");
+  EXPECT_EQ(still.at("own_perplexity"), still.at("own_perplexity_before"));
+  EXPECT_EQ(still.at("text_perplexity"), still.at("text_perplexity_before"));
+  EXPECT_EQ(still.at("kl"), 0);
+  EXPECT_EQ(still.at("own_perplexity_before"), moved.at("own_perplexity_before"));
+  // The same rows as sft judges them.
+  const Json sft = Train("sft.yaml run=sft").at("evaluation");
+  EXPECT_NEAR(std::log(still.at("text_perplexity").get<double>()),
+              sft.at("held_out_loss_before").get<double>(), 1e-6);
+}
+
+TEST_F(TinyRuns, DrawTheRewardOverTheDivergence) {
+  if (std::system("command -v gnuplot >/dev/null 2>&1") != 0) GTEST_SKIP() << "no gnuplot";
+  Train("grpo.yaml run=drawn");
+  EXPECT_NE(weft_.Read("runs/drawn/kl_reward.svg").find(">kl<"), std::string::npos);
+  EXPECT_EQ(weft_.Run("plot drawn --metric reward --over kl -o here.svg").status, 0);
+  EXPECT_EQ(weft_.Read("here.svg").substr(0, 5), "<?xml");
+  const auto wrong = weft_.Run("plot drawn --metric reward --over kll");
+  EXPECT_EQ(wrong.status, 78);
+  EXPECT_NE(wrong.error.find("kll"), std::string::npos) << wrong.error;
+}
+
+TEST_F(TinyRuns, LeaveTheMeanOfTheWeightsWhereItIsKept) {
+  const Json plain = Train("grpo.yaml run=plain"), mean = Train("grpo.yaml run=mean ema.decay=0.9"),
+             all = Train("grpo.yaml run=all ema.decay=1e-12");
+  EXPECT_EQ(plain.at("parameter_hash"), mean.at("parameter_hash"));
+  EXPECT_FALSE(Weights("plain").empty());
+  EXPECT_NE(Weights("plain"), Weights("mean"));
+  EXPECT_EQ(Weights("plain"), Weights("all")) << "an update leaves nothing of the mean before it";
+}
+
+TEST_F(TinyRuns, TheBestRewardModelIsNormalisedToo) {
+  std::string pairs;
+  for (const char* n : {"one", "two", "three", "four"}) {
+    pairs += R"({"prompt":")" + std::string(n) + R"( ","chosen":"two!","rejected":"two."})" + "\n";
+  }
+  weft_.Write("pairs.jsonl", pairs);
+  Train(
+      "sft.yaml algorithm=reward_model run=reward evaluate_every=1 learning_rate=1e-3 "
+      "data.files=pairs.jsonl data.evaluation_files=pairs.jsonl");
+  const Json last = Json::parse(weft_.Read("runs/reward/model/score_normalisation.json"));
+  const Json best = Json::parse(weft_.Read("runs/reward/best/score_normalisation.json"));
+  EXPECT_EQ(best, last) << "the loss falls to the end, so the last is the best";
+}
+
 // Steps of a pipeline on a model of a few thousand weights, then its reward model as a service.
 TEST(Pipeline, MakesEachStepOfWhatAnEarlierOneLeft) {
   const WeftProcess weft;
@@ -143,6 +227,10 @@ TEST(Pipeline, MakesEachStepOfWhatAnEarlierOneLeft) {
              "  - {name: reward, config: reward.yaml, set: [\"model={sft}\"]}\n"
              "  - {name: ppo, config: ppo.yaml, set: [\"model={sft}\", "
              "\"rewards.model.path={reward}\"]}\n");
+  const auto early = weft.Run("graph pipeline.yaml");
+  EXPECT_EQ(early.status, 0) << early.error;
+  EXPECT_NE(early.out.find("data.batch -> learner.batch"), std::string::npos) << early.out;
+  EXPECT_NE(early.error.find("sft has no graph yet"), std::string::npos) << early.error;
   const auto output = weft.Run("train pipeline.yaml --json");
   ASSERT_EQ(output.status, 0) << output.error;
   const Json results = Json::parse(output.LastLine());
@@ -151,6 +239,12 @@ TEST(Pipeline, MakesEachStepOfWhatAnEarlierOneLeft) {
   EXPECT_TRUE(FileExists(weft.folder() + "/runs/four-ppo/model/config.json"));
   const auto again = weft.Run("train pipeline.yaml --json");
   EXPECT_EQ(Json::parse(again.LastLine()), results);
+  const auto graphs = weft.Run("graph pipeline.yaml --json");
+  EXPECT_EQ(graphs.status, 0) << graphs.error;
+  const Json steps = Json::parse(graphs.LastLine());
+  EXPECT_EQ(steps.size(), 4u);
+  EXPECT_NE(steps.at("ppo").at("text").get<std::string>().find("generator.samples"),
+            std::string::npos);
 
   weft.Write("wrong.yaml",
              "algorithm: pipeline\nrun: w\nsteps:\n"
