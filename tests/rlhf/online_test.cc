@@ -98,6 +98,8 @@ TEST_P(Online, WithALagTheParametersBeforeTheNewestSpeak) {
   EXPECT_EQ(HashOf(RunMethod(*whole, "threads")), HashOf(run));
   const MethodRun half = RunMethod(*Make(GetParam(), settings + "total_steps: 2\n"));
   EXPECT_EQ(HashOf(RunMethod(*whole, "serial", &half.cut)), HashOf(run));
+  const auto rounded = Make(GetParam(), settings + "total_steps: 4\nprecision: bf16\n");
+  EXPECT_EQ(HashOf(RunMethod(*rounded, "threads")), HashOf(RunMethod(*rounded)));
   const MethodRun lockstep =
       RunMethod(*Make(GetParam(), settings + "total_steps: 4\nmax_lag: 0\n"));
   EXPECT_NE(HashOf(lockstep), HashOf(run));
