@@ -2,13 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/log.h"
 #include "tests/fuzz/targets.h"
-
-extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  weft::SetLogQuiet(true);  // warnings of unknown keys
-  return 0;
-}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const weft::fuzz::Target* const target = weft::fuzz::FindTarget(WEFT_FUZZ_TARGET);
