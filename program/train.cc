@@ -9,12 +9,12 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
-#include <sys/resource.h>
 
 #include "actors/film.h"
 #include "algorithms/algorithm.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "dataflow/runtime.h"
@@ -24,6 +24,7 @@
 #include "program/methods.h"
 #include "program/run_directory.h"
 #include "program/run_monitor.h"
+#include "rlhf/memory_plan.h"
 #include "tensor/cached_memory.h"
 #include "tensor/kernels_bf16.h"
 
@@ -112,8 +113,23 @@ struct Outcome {
   RunResult result;
   Checkpoint last;
   double steps_per_second = 0;
-  std::map<std::string, std::vector<double>, std::less<>> metrics;  // of language methods, by step
+  // Of language methods: by step; and what the run was to take, 0 when it did not run.
+  std::map<std::string, std::vector<double>, std::less<>> metrics;
+  int64_t planned_bytes = 0;
 };
+
+// What the run is going to take of memory, with a warning where there is less.
+int64_t SayMemoryPlan(const LanguageMethod& method, const FragmentGraph& graph) {
+  const MemoryPlan plan = PlanMemory(method, graph);
+  const int64_t free = FreeMemory();
+  const std::string there = HumanBytes(static_cast<double>(free));
+  LogInfo("memory: " + plan.ToText() + (free >= 0 ? "; " + there + " are free" : ""));
+  if (free >= 0 && plan.peak_bytes() > free) {
+    LogWarn("the run needs more memory than the " + there +
+            " that are free and may be killed; less is taken by " + plan.Advice());
+  }
+  return plan.peak_bytes();
+}
 
 // Runs the graph to its end, saving checkpoints on the way and one at the end.
 Outcome RunGraph(const Method& algorithm, const RunDirectory& directory, const Checkpoint* resume) {
@@ -148,10 +164,11 @@ Outcome RunGraph(const Method& algorithm, const RunDirectory& directory, const C
   };
 
   Outcome outcome;
-  const bool keep_metrics = dynamic_cast<const LanguageMethod*>(&algorithm) != nullptr;
+  const auto* const language = dynamic_cast<const LanguageMethod*>(&algorithm);
+  if (language != nullptr) outcome.planned_bytes = SayMemoryPlan(*language, graph);
   RuntimeOptions options;
   options.on_metric = [&](const MetricEvent& event) {
-    if (keep_metrics) outcome.metrics[std::string(event.name)].push_back(event.value);
+    if (language != nullptr) outcome.metrics[std::string(event.name)].push_back(event.value);
     monitor.OnMetric(event);
   };
   options.on_checkpoint = [&](const Cut& cut) { save(checkpoint_of(cut)); };
@@ -254,11 +271,6 @@ Json StepFigures(const Outcome& outcome) {
     const auto* seconds = find(std::string(phase) + "_seconds");
     if (seconds != nullptr) figures["seconds"][phase] = Median(*seconds);
   }
-  struct rusage self {
-  }, children{};
-  getrusage(RUSAGE_SELF, &self);
-  getrusage(RUSAGE_CHILDREN, &children);
-  figures["peak_bytes"] = int64_t{1024} * std::max(self.ru_maxrss, children.ru_maxrss);
   return figures;
 }
 
@@ -298,6 +310,8 @@ int FinishLanguage(const LanguageMethod& method, const RunDirectory& directory, 
       {"seconds_per_step", outcome.steps_per_second > 0 ? 1 / outcome.steps_per_second : 0},
       {"wall_seconds", last.wall_seconds}};
   summary.update(StepFigures(outcome));
+  summary["peak_bytes"] = PeakMemory();
+  summary["planned_bytes"] = outcome.planned_bytes;
   directory.UpdateManifest({{"result", summary.dump()}});
   if (json) {
     fmt::print("{}\n", summary.dump());
@@ -306,6 +320,11 @@ int FinishLanguage(const LanguageMethod& method, const RunDirectory& directory, 
                outcome.result.stop_reason);
     for (const auto& [name, value] : figures.items()) {
       fmt::print("{:<22}  {:.4f}\n", name, value.get<double>());
+    }
+    if (outcome.planned_bytes > 0) {
+      fmt::print("peak memory             {}, planned {}\n",
+                 HumanBytes(summary.at("peak_bytes").get<double>()),
+                 HumanBytes(static_cast<double>(outcome.planned_bytes)));
     }
     fmt::print("run                     {}\nparameter hash          {}\n", directory.path(),
                summary.at("parameter_hash").get<std::string>());

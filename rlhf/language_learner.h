@@ -77,6 +77,8 @@ class LanguageTraining : public LanguageMethod {
   // The model of a learner's policy, adapters merged in.
   std::unique_ptr<Transformer> Trained(const Context& context, const TensorMap& policy,
                                        Precision precision) const;
+  // What the files of the trained model say beside its weights.
+  virtual ModelDescription Description() const;
   // Writes it as a Hugging Face folder, FOLDER/NAME, with the tokenizer's files and, where the
   // config asks for one, FOLDER/NAME.gguf; with adapters also FOLDER/NAME_adapter in PEFT's format.
   void WriteModel(const TensorMap& policy, const std::string& folder,
@@ -86,8 +88,6 @@ class LanguageTraining : public LanguageMethod {
   // What the weights are put into, with f32 masters; without adapters.
   virtual std::unique_ptr<Transformer> LoadStart(const Context& context,
                                                  const LoadOptions& options) const;
-  // What the files of the trained model say beside its weights.
-  virtual ModelDescription Description() const;
   virtual TextFiles TokenizerFiles() const;
 
  private:

@@ -2,6 +2,7 @@
 #include "base/check.h"
 #include "language/chat_model.h"
 #include "language/model_name.h"
+#include "language/transformer_memory.h"
 #include "rlhf/reward_model.h"
 #include "rlhf/rewards.h"
 
@@ -54,6 +55,9 @@ struct ModelRewardConfig final : RewardConfig {
                       ": the policy's ids mean other words to it; train it from the same model");
     }
     return std::make_unique<ModelReward>(std::move(model));
+  }
+  int64_t ModelBytes(const RewardSetting& setting) const override {
+    return LoadedBytes(*ModelFile::Open(ResolveModel(path)), {.precision = setting.precision});
   }
 };
 WEFT_REGISTER_REWARD(ModelRewardConfig, "model", "a trained reward model's score");

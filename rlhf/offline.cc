@@ -87,6 +87,19 @@ Examples OfflineTraining::HeldOut() const {
   return ExampleSource(data, ExamplesWanted()).evaluation();
 }
 
+int64_t OfflineTraining::LargestMicroBatch() const {
+  constexpr int64_t kSteps = 50;
+  ExampleSource source(data, ExamplesWanted());
+  int64_t largest = 0;
+  for (int64_t step = 0; step < std::min(kSteps, total_steps); ++step) {
+    const Examples examples = source.Next(batch);
+    ForMicroBatches(examples, micro_batch_tokens, [&](int64_t begin, int64_t end) {
+      largest = std::max(largest, BatchOf(examples, begin, end).tokens());
+    });
+  }
+  return largest;
+}
+
 std::vector<LanguageMethod::Figure> OfflineTraining::Compare(const Context&, const Examples&,
                                                              Transformer&, Transformer&) const {
   return {};

@@ -29,6 +29,8 @@ class OfflineTraining : public LanguageTraining {
   std::string Subject() const override { return data.Subject(); }
   // What was kept back from training; may be empty.
   virtual Examples HeldOut() const;
+  // Tokens of the largest micro-batch that learns, by the first steps' data.
+  virtual int64_t LargestMicroBatch() const;
   void Build(FragmentGraph& graph) const override;
   std::vector<Figure> Finish(const TensorMap& policy, const std::string& folder) const override;
 

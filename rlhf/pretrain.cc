@@ -3,6 +3,7 @@
 // on learning from them.
 //
 //   data ==batch==> learner
+#include <algorithm>
 #include <cmath>
 #include <mutex>
 
@@ -89,6 +90,9 @@ class Pretrain final : public OfflineTraining {
   std::vector<Figure> Judge(const Context& context, Transformer& judged,
                             const Examples& examples) const override {
     return JudgeNextToken(context, judged, examples, micro_batch_tokens);
+  }
+  int64_t LargestMicroBatch() const override {  // a window of n + 1 tokens has n rows
+    return std::clamp<int64_t>(micro_batch_tokens / (text.window + 1), 1, batch) * text.window;
   }
   Examples HeldOut() const override {
     return TextData(text, Tokenizer::FromJson(TokenizerFiles().front().second, "tokenizer.json"))

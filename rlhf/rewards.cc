@@ -27,6 +27,12 @@ void RewardList::Look() const {
   }
 }
 
+int64_t RewardList::ModelBytes(const RewardSetting& setting) const {
+  int64_t bytes = 0;
+  for (const Entry& entry : entries_) bytes += entry.config->ModelBytes(setting);
+  return bytes;
+}
+
 RewardConfig& RewardList::Add(const std::string& name) {
   return *entries_.emplace_back(name, Rewards().At(name).make()).config;
 }

@@ -54,6 +54,8 @@ struct RewardConfig : Config {
   // Throws Error(kConfig) for what is not there, a model; before a run has a folder.
   virtual void Look() const {}
   virtual std::unique_ptr<Reward> Make(const RewardSetting& setting) const = 0;
+  // Of the models that it reads.
+  virtual int64_t ModelBytes(const RewardSetting&) const { return 0; }
 };
 
 struct RewardEntry {
@@ -73,6 +75,7 @@ class RewardList {
   bool empty() const { return entries_.empty(); }
   // Of all entries; errors say which.
   void Look() const;
+  int64_t ModelBytes(const RewardSetting& setting) const;
   // Adds an entry with default keys.
   RewardConfig& Add(const std::string& name);
 

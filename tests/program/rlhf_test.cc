@@ -7,7 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "base/memory.h"
 #include "language/model_name.h"
+#include "language/transformer_memory.h"
 #include "tests/program/server_process.h"
 #include "tests/program/weft_process.h"
 #include "tests/rlhf/tiny_words.h"
@@ -263,6 +265,54 @@ TEST(Pipeline, MakesEachStepOfWhatAnEarlierOneLeft) {
   EXPECT_EQ(server.Post("/get_reward", R"({"query":[""]})").status, 400);
   EXPECT_EQ(server.Post("/get_reward", "nonsense").status, 400);
   EXPECT_EQ(server.Post("/elsewhere", "{}").status, 404);
+}
+
+// The bar of docs/language_models.md.
+TEST(Memory, GenerationTakesWeightsKeysAndAHundredMegabytes) {
+  std::string path;
+  try {
+    path = ResolveModel("smollm2-135m-instruct");
+  } catch (const Error& error) {
+    GTEST_SKIP() << error.what();
+  }
+  const auto file = ModelFile::Open(path);
+  const WeftProcess weft;
+  int64_t before = 0;
+  for (const char* precision : {"auto", "bf16", "f32"}) {  // each takes more than the last
+    const auto output = weft.Run(
+        "generate smollm2-135m-instruct --prompt \"Once upon a time\" "
+        "--samples 4 --max-new-tokens 4 --threads 2 --precision " +
+        std::string(precision));
+    ASSERT_EQ(output.status, 0) << output.error;
+    const LoadOptions options{
+        .precision = precision == std::string("f32") ? Precision::kFloat32 : Precision::kBFloat16,
+        .keep_quantised = precision == std::string("auto")};
+    const int64_t keys = 4 * TransformerMemory(file->config(), options.precision).Cache(9);
+    EXPECT_LE(PeakMemory(), LoadedBytes(*file, options) + keys + 100'000'000) << precision;
+    EXPECT_GT(PeakMemory(), before) << precision << " is what was measured";
+    before = PeakMemory();
+  }
+}
+
+// 29 million weights, of which a run's other memory is a small part.
+TEST(Memory, ARunTakesWhatWasPlanned) {
+  const WeftProcess weft;
+  std::string words;
+  for (int i = 0; i < 60; ++i) words += "one two three four five six seven eight nine ten.\n";
+  weft.Write("words.txt", words);
+  weft.Write("config.yaml",
+             "algorithm: pretrain\ndata: {files: words.txt, tokenizer: characters, window: 64}\n"
+             "architecture: {family: llama, layers: 9, heads: 8, width: 512}\n"
+             "total_steps: 2\nbatch: 4\ngguf: none\nthreads: 2\nrun: memory\n");
+  const auto output = weft.Run("train config.yaml");
+  ASSERT_EQ(output.status, 0) << output.error;
+  const std::string said = output.out + output.error;
+  EXPECT_NE(said.find("iB at most, while learning: "), std::string::npos) << said;
+  EXPECT_NE(said.find("peak memory"), std::string::npos) << said;
+  const Json manifest = Json::parse(weft.Read("runs/memory/manifest.json"));
+  const auto peak = manifest.at("result").at("peak_bytes").get<double>();
+  const auto planned = manifest.at("result").at("planned_bytes").get<double>();
+  EXPECT_NEAR(peak / planned, 1, 0.1) << peak << " of " << planned;
 }
 
 TEST(LanguageMethods, AreListedAndExplained) {
