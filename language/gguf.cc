@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/file.h"
+#include "base/memory.h"
 
 namespace weft {
 namespace {
@@ -325,6 +326,10 @@ void GgufFile::PlaceTensors(std::span<const uint8_t> bytes, uint64_t described) 
     FailAt(name_, data_begin + end,
            std::to_string(data_bytes - end) + " bytes after the last tensor");
   }
+}
+
+void GgufFile::ReleasePages() const {
+  if (mapping_) weft::ReleasePages(mapping_->bytes());
 }
 
 const GgufValue* GgufFile::Find(std::string_view key) const {

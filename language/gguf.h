@@ -83,6 +83,8 @@ class GgufFile {
   const GgufValue* Find(std::string_view key) const;  // null when absent
   std::span<const GgufTensor> tensors() const { return tensors_; }
   const GgufTensor* FindTensor(std::string_view name) const;
+  // Takes what was read of a mapped file out of the resident set.
+  void ReleasePages() const;
 
  private:
   void Parse(std::span<const uint8_t> bytes);

@@ -91,17 +91,20 @@ std::unique_ptr<Transformer> LoadTransformer(const Context& context, const Model
     if (list.empty()) order.push_back(slot.projection);
     list.push_back(&slot);
   }
-  // One matrix at a time, so that the f32 form of one is all that is in memory beside the result.
+  // One matrix at a time, so that its f32 form and its part of the file are all that is in memory
+  // beside the result.
   for (Projection* projection : order) {
     const auto& list = parts[projection];
     const bool codes =
         options.precision == Precision::kBFloat16 && options.keep_quantised && !options.keep_master;
     const auto width = codes ? CommonCodes(file, list) : std::nullopt;
-    if (width && ReadAllCodes(context, file, *width, list)) continue;
-    projection->UseNumbers();
-    for (const WeightSlot* part : list) ReadNumbers(context, file.Find(part->name), *part);
-    projection->Refresh(context);
-    if (!options.keep_master) projection->FreeMaster();
+    if (!width || !ReadAllCodes(context, file, *width, list)) {
+      projection->UseNumbers();
+      for (const WeightSlot* part : list) ReadNumbers(context, file.Find(part->name), *part);
+      projection->Refresh(context);
+      if (!options.keep_master) projection->FreeMaster();
+    }
+    file.ReleasePages();
   }
   if (!options.adapter.empty()) {
     AttachLoraAdapter(context, ReadLoraAdapter(options.adapter, file.config()), *model);

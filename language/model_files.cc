@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "language/gguf.h"
 #include "language/gguf_config.h"
 #include "language/hf_config.h"
@@ -128,6 +129,11 @@ const StoredWeight& ModelFile::Find(std::string_view name) const {
   const auto found = std::ranges::find(weights_, name, &StoredWeight::name);
   WEFT_CHECK(found != weights_.end()) << path_ << " has no weight " << name;
   return *found;
+}
+
+void ModelFile::ReleasePages() const {
+  if (gguf_) gguf_->ReleasePages();
+  for (const auto& shard : shards_) weft::ReleasePages(shard->bytes());
 }
 
 WeightType ModelFile::main_type() const {

@@ -44,6 +44,9 @@ class ModelFile {
   // The type of most of the matrices' elements, such as Q4_1.
   WeightType main_type() const;
 
+  // Takes what was read of the files out of the resident set.
+  void ReleasePages() const;
+
   // The GGUF, or null: its tokenizer is ReadGgufTokenizer(*gguf()).
   const GgufFile* gguf() const { return gguf_.get(); }
 
