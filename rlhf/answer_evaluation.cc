@@ -71,7 +71,8 @@ AnswerEvaluation::Result AnswerEvaluation::Of(Transformer& model, Transformer* s
   }
   speaker.Speak(context, model, all);
   const std::vector<ScoredAnswer> texts = ScoredAnswers(all, speaker.tokenizer());
-  Result result{.reward = reward.Score(context, texts)};
+  Result result;
+  result.reward = reward.Score(context, texts, &result.parts);
   Mean(result.reward, samples, result);
   RewardList repetition;
   repetition.Add("repetition");
@@ -98,23 +99,31 @@ std::vector<LanguageMethod::Figure> AnswerEvaluation::Compare(Transformer& start
   const WinRate wins = Wins(before.reward, after.reward, samples, seed);
   const std::vector<float> now =
       AnswerLogProbabilities(context, trained, before.answers, 2048, speaker.temperature());
-  return {{"held_out_before", before.mean},
-          {"held_out_before_error", before.error},
-          {"held_out", after.mean},
-          {"held_out_error", after.error},
-          {"win_rate", wins.mean},
-          {"win_rate_low", wins.low},
-          {"win_rate_high", wins.high},
-          {"pass_at_" + std::to_string(samples) + "_before", before.pass},
-          {"pass_at_" + std::to_string(samples), after.pass},
-          {"kl", after.kl},
-          {"own_perplexity_before", Perplexity(before.answers.log_p)},
-          {"own_perplexity", Perplexity(now)},
-          {"finished", after.finished},
-          {"answer_tokens_before", before.tokens},
-          {"answer_tokens", after.tokens},
-          {"repetition_before", before.repetition},
-          {"repetition", after.repetition}};
+  std::vector<LanguageMethod::Figure> figures = {
+      {"held_out_before", before.mean},
+      {"held_out_before_error", before.error},
+      {"held_out", after.mean},
+      {"held_out_error", after.error},
+      {"win_rate", wins.mean},
+      {"win_rate_low", wins.low},
+      {"win_rate_high", wins.high},
+      {"pass_at_" + std::to_string(samples) + "_before", before.pass},
+      {"pass_at_" + std::to_string(samples), after.pass},
+      {"kl", after.kl},
+      {"own_perplexity_before", Perplexity(before.answers.log_p)},
+      {"own_perplexity", Perplexity(now)},
+      {"finished", after.finished},
+      {"answer_tokens_before", before.tokens},
+      {"answer_tokens", after.tokens},
+      {"repetition_before", before.repetition},
+      {"repetition", after.repetition}};
+  if (after.parts.size() > 1) {
+    for (size_t i = 0; i < after.parts.size(); ++i) {
+      figures.push_back({"held_out_" + after.parts[i].name + "_before", before.parts[i].mean()});
+      figures.push_back({"held_out_" + after.parts[i].name, after.parts[i].mean()});
+    }
+  }
+  return figures;
 }
 
 }  // namespace weft

@@ -23,6 +23,7 @@ struct AnswerEvaluation {
 
   struct Result {
     std::vector<double> reward;                       // [prompts * samples]
+    std::vector<RewardSum::Part> parts;               // that it is made of
     double mean = 0, error = 0;                       // standard error over prompts
     double finished = 0, tokens = 0, repetition = 0;  // shares, and tokens said an answer
     double pass = 0;  // share of prompts with an answer worth 1 or more
@@ -31,8 +32,9 @@ struct AnswerEvaluation {
   };
   // The same draws for every model. start: null, or what kl is measured from.
   Result Of(Transformer& model, Transformer* start) const;
-  // held_out_before, held_out, .., win_rate with its 95 % interval (bootstrap over prompts), kl,
-  // and own_perplexity of the start model's answers to both models.
+  // held_out_before, held_out, .. (of several rewards each for itself, too), win_rate with its 95 %
+  // interval (bootstrap over prompts), kl, and own_perplexity of the start model's answers to both
+  // models.
   std::vector<LanguageMethod::Figure> Compare(Transformer& start, Transformer& trained) const;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/check.h"
 
@@ -66,6 +67,18 @@ RewardSum::RewardSum(const RewardList& list, const RewardSetting& setting) {
       throw;
     }
   }
+}
+
+double RewardSum::Part::mean() const {
+  return std::accumulate(score.begin(), score.end(), 0.0) / static_cast<double>(score.size());
+}
+
+std::vector<std::string> RewardSum::watching() const {
+  std::vector<std::string> names;
+  for (const Scorer& scorer : scorers_) {
+    if (scorer.weight == 0) names.push_back(scorer.name);
+  }
+  return names;
 }
 
 std::vector<double> RewardSum::Score(const Context& context, std::span<const ScoredAnswer> answers,

@@ -97,7 +97,10 @@ class RewardSum {
   struct Part {
     std::string name;  // the second of a name: "letters_2"
     std::vector<double> score;
+    double mean() const;
   };
+  // Those with weight 0, which watch.
+  std::vector<std::string> watching() const;
   // The weighted sum, and what it is made of. Error(kUnavailable) "rewards.NAME: ..." for one that
   // returns another number of scores than there are answers, or one that is not finite.
   std::vector<double> Score(const Context& context, std::span<const ScoredAnswer> answers,

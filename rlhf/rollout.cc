@@ -1,5 +1,6 @@
 #include "rlhf/rollout.h"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "language/language_head.h"
 #include "rlhf/language_learner.h"
 #include "rlhf/phase_timer.h"
+#include "rlhf/reward_monitor.h"
 #include "rlhf/speaker.h"
 
 namespace weft {
@@ -123,7 +125,9 @@ class Scorer final : public Fragment {
       : options_(options),
         context_(replica.context),
         tokenizer_(LoadTokenizerOf(*ModelFile::Open(options.model))),
-        reward_(std::move(reward)) {}
+        reward_(std::move(reward)),
+        watching_(reward_.watching()),
+        monitor_(watching_) {}
 
   PortSet Needs() const override { return {0}; }
   void Step(Ports& ports) override {
@@ -133,13 +137,15 @@ class Scorer final : public Fragment {
     const std::vector<ScoredAnswer> answers = ScoredAnswers(samples, tokenizer_);
     std::vector<RewardSum::Part> parts;
     samples.reward = reward_.Score(context_, answers, &parts);
-    if (parts.size() > 1) {
-      for (const RewardSum::Part& part : parts) {
-        double sum = 0;
-        for (const double score : part.score) sum += score;
-        ports.Log("reward_" + part.name, sum / static_cast<double>(part.score.size()));
-      }
+    std::vector<double> watched;
+    for (const RewardSum::Part& part : parts) {
+      if (parts.size() > 1) ports.Log("reward_" + part.name, part.mean());
+      if (std::ranges::find(watching_, part.name) != watching_.end())
+        watched.push_back(part.mean());
     }
+    const std::string warning =
+        monitor_.Add(RewardSum::Part{.name = {}, .score = samples.reward}.mean(), watched);
+    if (!warning.empty()) LogWarn(warning);
     if (options_.show_every > 0 && step_ % options_.show_every == 0) {
       LogInfo("reward " + std::to_string(samples.reward[0]) + ": " + answers[0].answer);
     }
@@ -149,15 +155,21 @@ class Scorer final : public Fragment {
   TensorMap Save() const override {
     TensorMap state;
     state.Set("step", Tensor::From<int64_t>({1}, {step_}));
+    state.Merge("monitor", monitor_.Save());
     return state;
   }
-  void Load(const TensorMap& state) override { step_ = state.At("step").data<int64_t>()[0]; }
+  void Load(const TensorMap& state) override {
+    step_ = state.At("step").data<int64_t>()[0];
+    monitor_.Load(state.Extract("monitor"));
+  }
 
  private:
   const RolloutOptions options_;
   const Context context_;
   const Tokenizer tokenizer_;
   RewardSum reward_;
+  const std::vector<std::string> watching_;
+  RewardMonitor monitor_;
   int64_t step_ = 0;
 };
 
