@@ -38,36 +38,31 @@ void ReadNumbers(const Context& context, const StoredWeight& weight, const Weigh
   });
 }
 
-// The codes that hold all parts of a projection, if there are such.
-std::optional<kernels::CodeWidth> CommonCodes(const ModelFile& file,
-                                              const std::vector<const WeightSlot*>& parts) {
-  std::optional<kernels::CodeWidth> common;
+// The form that holds the codes of all parts of a projection, if there is one.
+std::optional<kernels::CodeForm> CommonCodes(const ModelFile& file,
+                                             const std::vector<const WeightSlot*>& parts) {
+  std::optional<kernels::CodeForm> common;
   for (const WeightSlot* part : parts) {
     const StoredWeight& weight = file.Find(part->name);
-    const auto width = CodeWidthOf(weight.type());
-    if (!width || weight.RowBytes(0) == nullptr) return std::nullopt;
-    common = std::max(common.value_or(*width), *width);
+    const auto form = CodeFormOf(weight.type());
+    if (!form || weight.RowBytes(0) == nullptr) return std::nullopt;
+    common = kernels::Common(common.value_or(*form), *form);
   }
   return common;
 }
 
 // False where a block has no codes of this form; the projection is then read as numbers.
-bool ReadAllCodes(const Context& context, const ModelFile& file, kernels::CodeWidth width,
+bool ReadAllCodes(const Context& context, const ModelFile& file, kernels::CodeForm form,
                   const std::vector<const WeightSlot*>& parts) {
-  parts[0]->projection->UseCodes(width);
+  parts[0]->projection->UseCodes(form);
   std::atomic<bool> exact = true;
   for (const WeightSlot* part : parts) {
     const StoredWeight& weight = file.Find(part->name);
-    const int64_t blocks = part->columns / kernels::kQuantisedBlock;
     ForRowBlocks(context, part->rows, [&](int64_t begin, int64_t end) {
-      std::vector<int8_t> codes(part->columns);
-      std::vector<uint16_t> scales(blocks), offsets(blocks);
+      CodedRow coded(part->columns);
       for (int64_t row = begin; row < end; ++row) {
-        if (!ReadCodes(weight.type(), weight.RowBytes(row), part->columns, codes.data(),
-                       scales.data(), offsets.data())) {
-          exact = false;
-        }
-        part->projection->SetCodes(part->first + row, codes.data(), scales.data(), offsets.data());
+        if (!ReadCodes(weight.type(), weight.RowBytes(row), coded)) exact = false;
+        part->projection->SetCodes(part->first + row, coded.view());
       }
     });
   }
@@ -97,8 +92,8 @@ std::unique_ptr<Transformer> LoadTransformer(const Context& context, const Model
     const auto& list = parts[projection];
     const bool codes =
         options.precision == Precision::kBFloat16 && options.keep_quantised && !options.keep_master;
-    const auto width = codes ? CommonCodes(file, list) : std::nullopt;
-    if (!width || !ReadAllCodes(context, file, *width, list)) {
+    const auto form = codes ? CommonCodes(file, list) : std::nullopt;
+    if (!form || !ReadAllCodes(context, file, *form, list)) {
       projection->UseNumbers();
       for (const WeightSlot* part : list) ReadNumbers(context, file.Find(part->name), *part);
       projection->Refresh(context);

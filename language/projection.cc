@@ -82,7 +82,7 @@ void Projection::GetColumn(int64_t column, float* x) const {
   }
   if (codes_.defined()) {
     std::vector<BFloat16> rounded(in_);
-    kernels::GetQuantisedColumn(width_, in_, out_, column, codes_.raw(), rounded.data());
+    kernels::GetQuantisedColumn(form_, in_, out_, column, codes_.raw(), rounded.data());
     for (int64_t k = 0; k < in_; ++k) x[k] = ToFloat(rounded[k]);
     return;
   }
@@ -92,17 +92,16 @@ void Projection::GetColumn(int64_t column, float* x) const {
   }
 }
 
-void Projection::UseCodes(kernels::CodeWidth width) {
+void Projection::UseCodes(kernels::CodeForm form) {
   WEFT_CHECK(precision_ == Precision::kBFloat16 && in_ % kernels::kQuantisedBlock == 0)
       << "quantised weights are multiplied in bf16, by blocks of 32";
-  width_ = width;
-  codes_ = Tensor::Zeros({kernels::QuantisedBytes(width, in_, out_)}, DType::kUInt8);
+  form_ = form;
+  codes_ = Tensor::Zeros({kernels::QuantisedBytes(form, in_, out_)}, DType::kUInt8);
   weight_ = Tensor();
 }
 
-void Projection::SetCodes(int64_t column, const int8_t* codes, const uint16_t* scales,
-                          const uint16_t* offsets) {
-  kernels::SetQuantisedColumn(width_, in_, out_, column, codes, scales, offsets, codes_.raw());
+void Projection::SetCodes(int64_t column, const kernels::QuantisedColumn& weights) {
+  kernels::SetQuantisedColumn(form_, in_, out_, column, weights, codes_.raw());
 }
 
 // The transposed pairs of a frozen quantised matrix, for its input's gradient.
@@ -147,8 +146,8 @@ void Projection::Forward(const Context& context, const Tensor& x, const float* a
   const int64_t stride = bias ? 0 : out_;
   float* const to = Floats(y);
   if (codes_.defined()) {
-    kernels::DenseQuantised(context, width_, rows, in_, out_, Halves(x), codes_.raw(), added,
-                            stride, to);
+    kernels::DenseQuantised(context, form_, rows, in_, out_, Halves(x), codes_.raw(), added, stride,
+                            to);
   } else if (precision_ == Precision::kBFloat16) {
     kernels::DenseBf16(context, rows, in_, out_, Halves(x), Halves(pairs_), added, stride, to);
   } else {

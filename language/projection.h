@@ -45,12 +45,10 @@ class Projection {
   Tensor& bias() { return bias_; }
 
   // Keeps the weights quantised instead of as numbers (bf16 only, in a multiple of 32, no gradient
-  // of their own): first UseCodes, then every output's codes as kernels::SetQuantisedColumn takes
-  // them.
-  void UseCodes(kernels::CodeWidth width);
+  // of their own): first UseCodes, then every output's.
+  void UseCodes(kernels::CodeForm form);
   void UseNumbers() { codes_ = Tensor(); }
-  void SetCodes(int64_t column, const int8_t* codes, const uint16_t* scales,
-                const uint16_t* offsets);
+  void SetCodes(int64_t column, const kernels::QuantisedColumn& weights);
 
   // Makes what products in bf16 read from the f32 weight: after loading and after each step of an
   // optimiser.
@@ -95,7 +93,7 @@ class Projection {
   Tensor weight_, bias_;
   Tensor pairs_;                     // bf16
   Tensor codes_, transposed_codes_;  // instead of weight_ and pairs_; the transpose in bf16
-  kernels::CodeWidth width_ = kernels::CodeWidth::k4;
+  kernels::CodeForm form_;
   Tensor d_weight_, d_bias_;
   bool differentiable_ = false;
   std::vector<std::unique_ptr<Adapter>> adapters_;

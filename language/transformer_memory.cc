@@ -116,9 +116,9 @@ int64_t LoadedBytes(const ModelFile& file, const LoadOptions& options) {
       continue;
     }
     const int64_t in = weight.shape[1], out = weight.shape[0];
-    const auto width = CodeWidthOf(file.Find(weight.name).type());
-    if (bf16 && options.keep_quantised && !options.keep_master && width) {
-      bytes += kernels::QuantisedBytes(*width, in, out);
+    const auto form = CodeFormOf(file.Find(weight.name).type());
+    if (bf16 && options.keep_quantised && !options.keep_master && form) {
+      bytes += kernels::QuantisedBytes(*form, in, out);
       continue;
     }
     if (bf16) bytes += PanelElements(in, out) * 2;

@@ -287,11 +287,10 @@ void WeightGradient(const WeightGradientWork& work, int64_t begin, int64_t end) 
   }
 }
 
-template <CodeWidth kWidth>
+template <CodeForm kForm>
 void ProductOfCodes(const QuantisedWork& work) {
-  using C = Codes<kWidth>;
-  const int64_t groups = work.outputs / kTile;
-  const int64_t block_bytes = work.outputs * 4 + groups * C::kGroupBytes;
+  using C = Codes<kForm>;
+  const int64_t groups = work.outputs / kTile, block_bytes = C::BlockBytes(work.outputs);
   constexpr int64_t kAhead = 4096;
   const std::byte* block = work.w;
   const uint32_t* x = work.x;
@@ -318,11 +317,7 @@ void ProductOfCodes(const QuantisedWork& work) {
 
 void DenseQuantised(const QuantisedWork& work) {
   const FlushDenormals flush;
-  if (work.width == CodeWidth::k4) {
-    ProductOfCodes<CodeWidth::k4>(work);
-  } else {
-    ProductOfCodes<CodeWidth::k8>(work);
-  }
+  WithForm(work.form, [&]<CodeForm kForm>() { ProductOfCodes<kForm>(work); });
 }
 
 }  // namespace

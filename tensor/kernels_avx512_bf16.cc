@@ -14,11 +14,11 @@ struct Avx512Bf16 : Avx512 {
   }
 };
 
-template <CodeWidth kWidth, int kRows, int kGroups>
+template <CodeForm kForm, int kRows, int kGroups>
 void Product(const QuantisedWork& work) {
-  using C = Codes<kWidth>;
+  using C = Codes<kForm>;
   constexpr int64_t kOutputs = 16 * kGroups;
-  constexpr int64_t kBlockBytes = kOutputs * 4 + kGroups * C::kGroupBytes;
+  constexpr int64_t kBlockBytes = C::BlockBytes(kOutputs);
   constexpr int64_t kAhead = 4096;
   const std::byte* block = work.w;
   const uint32_t* x = work.x;
@@ -60,36 +60,32 @@ void Product(const QuantisedWork& work) {
   }
 }
 
-template <CodeWidth kWidth, int kRows>
+template <CodeForm kForm, int kRows>
 void Products(const QuantisedWork& work) {
   if (work.outputs == 32) {
-    Product<kWidth, kRows, 2>(work);
+    Product<kForm, kRows, 2>(work);
   } else {
-    Product<kWidth, kRows, 1>(work);
+    Product<kForm, kRows, 1>(work);
   }
 }
 
-template <CodeWidth kWidth>
+template <CodeForm kForm>
 void ProductsOfRows(const QuantisedWork& work) {
   switch (work.rows) {
     case 1:
-      return Products<kWidth, 1>(work);
+      return Products<kForm, 1>(work);
     case 2:
-      return Products<kWidth, 2>(work);
+      return Products<kForm, 2>(work);
     case 3:
-      return Products<kWidth, 3>(work);
+      return Products<kForm, 3>(work);
     default:
-      return Products<kWidth, 4>(work);
+      return Products<kForm, 4>(work);
   }
 }
 
 void DenseQuantised(const QuantisedWork& work) {
   const FlushDenormals flush;
-  if (work.width == CodeWidth::k4) {
-    ProductsOfRows<CodeWidth::k4>(work);
-  } else {
-    ProductsOfRows<CodeWidth::k8>(work);
-  }
+  WithForm(work.form, [&]<CodeForm kForm>() { ProductsOfRows<kForm>(work); });
 }
 
 constexpr PairTable WithCodes(PairTable table) {

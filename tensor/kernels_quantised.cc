@@ -24,13 +24,14 @@ float FromHalf(uint16_t half) {
 
 // Where the parts of a panel lie.
 struct Panel {
-  CodeWidth width;
+  CodeForm form;
   int64_t outputs;  // padded: 16 or 32
 
-  int64_t codes_each() const { return width == CodeWidth::k4 ? 8 : 4; }  // in a word
-  int64_t vectors() const { return kBlock / (2 * codes_each()); }        // pairs of them, a group
+  int64_t codes_each() const { return 32 / form.bits; }  // in a word
+  int64_t header_bytes() const { return outputs * (form.runs ? 8 : 4); }
+  int64_t vectors() const { return kBlock / (2 * codes_each()); }  // pairs of them, a group
   int64_t group_bytes() const { return vectors() * 2 * 64; }
-  int64_t block_bytes() const { return outputs * 4 + outputs / kGroup * group_bytes(); }
+  int64_t block_bytes() const { return header_bytes() + outputs / kGroup * group_bytes(); }
 };
 
 struct Place {
@@ -39,14 +40,14 @@ struct Place {
   int64_t column;  // in the panel
 };
 
-int64_t PanelBytes(CodeWidth width, int64_t in, int64_t outputs) {
-  return in / kBlock * Panel{width, outputs}.block_bytes();
+int64_t PanelBytes(CodeForm form, int64_t in, int64_t outputs) {
+  return in / kBlock * Panel{form, outputs}.block_bytes();
 }
 
-Place PlaceOf(CodeWidth width, int64_t in, int64_t out, int64_t column) {
+Place PlaceOf(CodeForm form, int64_t in, int64_t out, int64_t column) {
   const int64_t panel = column / kOutputs;
-  return {.panel = {width, std::min(kOutputs, Padded(out) - panel * kOutputs)},
-          .offset = panel * PanelBytes(width, in, kOutputs),
+  return {.panel = {form, std::min(kOutputs, Padded(out) - panel * kOutputs)},
+          .offset = panel * PanelBytes(form, in, kOutputs),
           .column = column % kOutputs};
 }
 
@@ -57,8 +58,8 @@ struct CodePlace {
 CodePlace PlaceOfCode(const Panel& panel, int64_t column, int64_t k) {
   const int64_t each = panel.codes_each(), o = column % kGroup;
   const int64_t vector = k / (2 * each) * 2 + o / 8, lane = 2 * (o % 8) + k % 2;
-  return {panel.outputs * 4 + column / kGroup * panel.group_bytes() + vector * 64 + lane * 4,
-          k % (2 * each) / 2 * static_cast<int64_t>(panel.width)};
+  return {panel.header_bytes() + column / kGroup * panel.group_bytes() + vector * 64 + lane * 4,
+          k % (2 * each) / 2 * panel.form.bits};
 }
 
 uint16_t Half(const std::byte* block, int64_t index) {
@@ -67,20 +68,31 @@ uint16_t Half(const std::byte* block, int64_t index) {
   return half;
 }
 
+// Where the factors of an output's run lie in a block; those of its offset are two rows behind.
+int64_t PlaceOfFactor(const Panel& panel, int64_t column, int64_t run) {
+  return panel.outputs * (4 + run) + column;
+}
+
 float Weight(const Panel& panel, const std::byte* block, int64_t column, int64_t k) {
   const CodePlace place = PlaceOfCode(panel, column, k);
   uint32_t word;
   std::memcpy(&word, block + place.word, 4);
-  const float code = panel.width == CodeWidth::k4
+  const float code = panel.form.bits == 4
                          ? static_cast<float>(word >> place.shift & 15)
                          : static_cast<float>(static_cast<int8_t>(word >> place.shift & 255));
-  return __builtin_fmaf(FromHalf(Half(block, column)), code,
-                        FromHalf(Half(block, panel.outputs + column)));
+  float scale = FromHalf(Half(block, column)),
+        offset = FromHalf(Half(block, panel.outputs + column));
+  if (panel.form.runs) {
+    const int64_t at = PlaceOfFactor(panel, column, k / kQuantisedRun);
+    scale *= static_cast<float>(static_cast<int8_t>(block[at]));
+    offset *= static_cast<float>(static_cast<int8_t>(block[at + 2 * panel.outputs]));
+  }
+  return __builtin_fmaf(scale, code, offset);
 }
 
 // A panel as pair panels hold it: pairs [K/2], `stride` apart.
 void Unpack(const QuantisedWork& work, int64_t stride, uint32_t* pairs) {
-  const Panel panel{work.width, work.outputs};
+  const Panel panel{work.form, work.outputs};
   const std::byte* block = work.w;
   for (int64_t b = 0; b < work.in / kBlock; ++b, block += panel.block_bytes()) {
     for (int64_t k = 0; k < kBlock; k += 2, pairs += stride) {
@@ -95,24 +107,29 @@ void Unpack(const QuantisedWork& work, int64_t stride, uint32_t* pairs) {
 
 }  // namespace
 
-int64_t QuantisedBytes(CodeWidth width, int64_t in, int64_t out) {
+int64_t QuantisedBytes(CodeForm form, int64_t in, int64_t out) {
   const int64_t whole = out / kOutputs;
   const int64_t rest = Padded(out) - whole * kOutputs;
-  return whole * PanelBytes(width, in, kOutputs) + (rest > 0 ? PanelBytes(width, in, rest) : 0);
+  return whole * PanelBytes(form, in, kOutputs) + (rest > 0 ? PanelBytes(form, in, rest) : 0);
 }
 
-void SetQuantisedColumn(CodeWidth width, int64_t in, int64_t out, int64_t column,
-                        const int8_t* codes, const uint16_t* scales, const uint16_t* offsets,
-                        std::byte* w) {
-  const Place place = PlaceOf(width, in, out, column);
+void SetQuantisedColumn(CodeForm form, int64_t in, int64_t out, int64_t column,
+                        const QuantisedColumn& weights, std::byte* w) {
+  const Place place = PlaceOf(form, in, out, column);
   const Panel& panel = place.panel;
   const int64_t each = panel.codes_each();
-  const uint32_t mask = width == CodeWidth::k4 ? 15 : 255;
-  const auto bits = static_cast<int64_t>(width);
+  const uint32_t mask = form.bits == 4 ? 15 : 255;
+  const int64_t bits = form.bits;
+  const int8_t* codes = weights.codes;
   std::byte* block = w + place.offset;
   for (int64_t b = 0; b < in / kBlock; ++b, block += panel.block_bytes(), codes += kBlock) {
-    std::memcpy(block + 2 * place.column, scales + b, 2);
-    std::memcpy(block + 2 * (panel.outputs + place.column), offsets + b, 2);
+    std::memcpy(block + 2 * place.column, weights.scales + b, 2);
+    std::memcpy(block + 2 * (panel.outputs + place.column), weights.offsets + b, 2);
+    for (int64_t run = 0; form.runs && run < 2; ++run) {
+      const int64_t at = PlaceOfFactor(panel, place.column, run);
+      block[at] = static_cast<std::byte>(weights.factors[2 * b + run]);
+      block[at + 2 * panel.outputs] = static_cast<std::byte>(weights.offset_factors[2 * b + run]);
+    }
     for (int64_t first = 0; first < kBlock; first += 2 * each) {
       uint32_t even = 0, odd = 0;
       for (int64_t i = 0; i < each; ++i) {
@@ -125,9 +142,9 @@ void SetQuantisedColumn(CodeWidth width, int64_t in, int64_t out, int64_t column
   }
 }
 
-void GetQuantisedColumn(CodeWidth width, int64_t in, int64_t out, int64_t column,
-                        const std::byte* w, BFloat16* x) {
-  const Place place = PlaceOf(width, in, out, column);
+void GetQuantisedColumn(CodeForm form, int64_t in, int64_t out, int64_t column, const std::byte* w,
+                        BFloat16* x) {
+  const Place place = PlaceOf(form, in, out, column);
   const std::byte* block = w + place.offset;
   for (int64_t b = 0; b < in / kBlock; ++b, block += place.panel.block_bytes()) {
     for (int64_t k = 0; k < kBlock; ++k) {
@@ -136,20 +153,20 @@ void GetQuantisedColumn(CodeWidth width, int64_t in, int64_t out, int64_t column
   }
 }
 
-void DenseQuantised(const Context& context, CodeWidth width, int64_t rows, int64_t in, int64_t out,
+void DenseQuantised(const Context& context, CodeForm form, int64_t rows, int64_t in, int64_t out,
                     const BFloat16* x, const std::byte* w, const float* addend,
                     int64_t addend_stride, float* y) {
   const PairTable& table = PairsOf(context);
   const auto work_on = [&](int64_t panel) {
     const int64_t column = panel * kOutputs;
     const int64_t outputs = std::min(kOutputs, Padded(out) - column);
-    return QuantisedWork{.width = width,
+    return QuantisedWork{.form = form,
                          .rows = rows,
                          .in = in,
                          .outputs = outputs,
                          .columns = std::min(outputs, out - column),
                          .x = reinterpret_cast<const uint32_t*>(x),
-                         .w = w + panel * PanelBytes(width, in, kOutputs),
+                         .w = w + panel * PanelBytes(form, in, kOutputs),
                          .addend = addend == nullptr ? nullptr : addend + column,
                          .addend_stride = addend_stride,
                          .y = y + column,

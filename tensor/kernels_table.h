@@ -152,7 +152,7 @@ struct KernelTable {
 
 // A panel of quantised weights (kernels_quantised.h).
 struct QuantisedWork {
-  CodeWidth width;
+  CodeForm form;
   int64_t rows, in;          // rows: up to 4
   int64_t outputs, columns;  // padded, 16 or 32, and those that exist
   const uint32_t* x;         // pairs, rows in / 2 apart
