@@ -101,9 +101,9 @@ TEST(QuantisedModels, SayWhatTheirWeightsInBf16Say) {
       const int64_t before = TensorAllocator().bytes_in_use;
       const auto model = LoadTransformer({}, *file, {.keep_quantised = kept});
       taken[kept] = TensorAllocator().bytes_in_use - before;
-      logits[kept] = Logits({}, *model,
-                            model->Forward({}, {.ids = ids, .positions = positions, .spans = spans},
-                                           nullptr));
+      logits[kept] =
+          Logits({}, *model,
+                 model->Forward({}, {.ids = ids, .positions = positions, .spans = spans}, nullptr));
     }
     EXPECT_EQ(std::memcmp(logits[0].raw(), logits[1].raw(), logits[0].bytes()), 0) << name;
     EXPECT_LT(static_cast<double>(taken[1]), 0.85 * static_cast<double>(taken[0])) << name;
