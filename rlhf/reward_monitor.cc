@@ -74,6 +74,7 @@ TensorMap RewardMonitor::Save() const {
 void RewardMonitor::Load(const TensorMap& state) {
   const auto means = state.At("means").data<double>();
   const auto warned = state.At("warned").data<uint8_t>();
+  if (std::ssize(warned) != std::ssize(names_)) return;
   means_.assign(means.begin(), means.end());
   warned_.assign(warned.begin(), warned.end());
   steps_ = std::ssize(means_) / (std::ssize(names_) + 1);

@@ -23,6 +23,8 @@ class RewardMonitor {
   std::string Add(double sum, const std::vector<double>& watched);
 
   TensorMap Save() const;
+  // What was saved with another number of rewards that watch is let go: a run may be resumed with
+  // other rewards.
   void Load(const TensorMap& state);
 
  private:

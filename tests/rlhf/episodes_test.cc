@@ -77,11 +77,7 @@ class EpisodesBase : public testing::Test {
     for (int id = 192; id < 256; ++id) ends.Append(JsonValue(id));
     config.Set("eos_token_id", std::move(ends));
     WriteFileAtomic(path, config.ToText());
-    std::string prompts;
-    for (const char* word : {"one", "two and three", "four", "five six seven", "8", "nine"}) {
-      prompts += R"({"prompt":[{"role":"user","content":")" + std::string(word) + "\"}]}\n";
-    }
-    WriteFileAtomic(folder_.Path("prompts.jsonl"), prompts);
+    WritePrompts(folder_.Path("prompts.jsonl"));
   }
   std::unique_ptr<LanguageMethod> Make(const std::string& name, const std::string& more) const {
     return ParseMethod(name,

@@ -19,11 +19,7 @@ class OnlineBase : public testing::Test {
  protected:
   void SetUp() override {
     WriteTinyModel(folder_.Path("model"));
-    std::string prompts;
-    for (const char* word : {"one", "two and three", "four", "five six seven", "8", "nine"}) {
-      prompts += R"({"prompt":[{"role":"user","content":")" + std::string(word) + "\"}]}\n";
-    }
-    WriteFileAtomic(folder_.Path("prompts.jsonl"), prompts);
+    WritePrompts(folder_.Path("prompts.jsonl"));
   }
   std::unique_ptr<LanguageMethod> Make(const std::string& name, const std::string& more) const {
     return ParseMethod(name,

@@ -47,5 +47,17 @@ TEST(RewardMonitor, GoesOnFromWhatItSaved) {
   }
 }
 
+TEST(RewardMonitor, BeginsAnewWithOtherRewards) {
+  RewardMonitor one({"gold"}), two({"gold", "length"});
+  EXPECT_EQ(Warnings(one, 60, 0.01, -0.01).size(), 1u);
+  two.Load(one.Save());
+  int warned = 0;
+  for (int step = 0; step < 60; ++step) {
+    const double noise = step % 2 == 0 ? 0.02 : -0.02;
+    warned += !two.Add(0.01 * step, {0.5 - 0.01 * step + noise, 1}).empty();
+  }
+  EXPECT_EQ(warned, 1);
+}
+
 }  // namespace
 }  // namespace weft
