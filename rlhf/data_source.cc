@@ -61,12 +61,12 @@ struct ExampleSource::Table {
 };
 
 void DataConfig::Fields(FieldVisitor& v) {
-  v.Names("files", files, "JSONL files to learn from");
+  v.Names("files", files, "JSONL or Parquet files to learn from");
   v.Field("weights", weights, "shares of the files in every step; empty: by their rows",
           Range::Positive());
   v.Field("task", task, "instead of files: the pairs of a checkable task (sort3, max4, min3)");
   v.Field("pairs", pairs, "of the task, to train on", Range::Between(2, 1'000'000));
-  v.Names("evaluation_files", evaluation_files, "JSONL files to evaluate on");
+  v.Names("evaluation_files", evaluation_files, "JSONL or Parquet files to evaluate on");
   v.Field("evaluation_share", evaluation_share,
           "where there are no such files: share of each file's rows to keep back for it",
           Range::Between(0, 0.9));

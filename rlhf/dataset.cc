@@ -4,12 +4,13 @@
 #include <array>
 
 #include "base/check.h"
+#include "rlhf/parquet_rows.h"
 
 namespace weft {
 namespace {
 
-constexpr std::array<std::string_view, 8> kColumns = {"text",   "messages", "prompt", "completion",
-                                                      "chosen", "rejected", "label",  "margin"};
+constexpr std::array<const char*, 8> kColumns = {"text",   "messages", "prompt", "completion",
+                                                 "chosen", "rejected", "label",  "margin"};
 constexpr std::string_view kHuman = "\n\nHuman:", kAssistant = "\n\nAssistant:";
 
 class RowReader {
@@ -243,16 +244,10 @@ DataRow ParseRow(std::string_view line, const std::string& place) {
 
 Dataset::Dataset(const std::string& path, const DatasetOptions& options)
     : path_(path), file_(std::make_unique<MappedFile>(path)) {
+  checksum_ = Crc32c(file_->bytes());
+  if (IsParquet(file_->bytes())) file_ = ParquetAsJsonLines(path, file_->bytes(), kColumns);
   const auto bytes = file_->bytes();
-  checksum_ = Crc32c(bytes);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (text.starts_with("PAR1")) {
-    throw Error(ErrorCode::kCorrupt,
-                path_ +
-                    ": is a Parquet file, and rows are read from JSON lines; to turn it into them: "
-                    "python3 -c \"import pandas; pandas.read_parquet('" +
-                    path_ + "').to_json('rows.jsonl', orient='records', lines=True)\"");
-  }
   int64_t number = 0;
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());

@@ -1,5 +1,5 @@
-// Rows of data on disk: a JSONL file with TRL's column names, mapped into memory, with the places
-// of its lines. What kind a row is its columns say:
+// Rows of data on disk: a JSONL or Parquet file with TRL's column names, mapped into memory, with
+// the places of its lines. What kind a row is its columns say:
 //
 //   text                          words to go on from
 //   prompt                        what is to be answered
@@ -29,7 +29,7 @@ std::string_view Name(RowKind kind);  // as an error would say it: "a pair (chos
 
 struct DataRow {
   RowKind kind = RowKind::kText;
-  std::string place;           // "FILE:LINE", for messages
+  std::string place;           // "FILE:LINE" or, of Parquet, "FILE:ROW" from 1, for messages
   std::string text;            // kText
   JsonValue messages;          // kChat
   JsonValue prompt;            // a text or messages
@@ -53,7 +53,7 @@ class Dataset {
  public:
   // Reads every line once, so that a bad one is found before anything is learnt. Blank lines count
   // for nothing. Throws Error(kCorrupt) as ParseRow, Error(kIo) for a file that cannot be read and
-  // Error(kCorrupt) for one without rows.
+  // Error(kCorrupt) for one without rows; of Parquet files also what ParquetAsJsonLines throws.
   Dataset(const std::string& path, const DatasetOptions& options);
 
   const std::string& path() const { return path_; }

@@ -14,8 +14,8 @@ void PromptConfig::Fields(FieldVisitor& v) {
   const std::vector<std::string> names = Task::Names();
   tasks.insert(tasks.end(), names.begin(), names.end());
   v.Choice("task", task, tasks, "a checkable task whose prompts are answered");
-  v.Names("files", files, "instead: JSONL files with a prompt in each row");
-  v.Names("evaluation_files", evaluation_files, "JSONL files to judge the model on");
+  v.Names("files", files, "instead: JSONL or Parquet files with a prompt in each row");
+  v.Names("evaluation_files", evaluation_files, "JSONL or Parquet files to judge the model on");
   v.Field("evaluation_prompts", evaluation_prompts,
           "prompts to judge it on at most; without files for it as many, but no more than a tenth, "
           "are kept back from training",

@@ -44,6 +44,8 @@ const std::vector<ThirdParty> kThirdParty = {
     {"Eigen/", std::regex("tensor/kernels_cpu.*\\.(cc|h)")},
     {"cuda", std::regex("tensor/.*cuda.*")},
     {"gif_lib.h", std::regex("environments/drawing/gif_file\\.cc")},
+    {"arrow/", std::regex("rlhf/parquet_library\\.cc")},
+    {"parquet/", std::regex("rlhf/parquet_library\\.cc")},
     {"png.h", std::regex("environments/drawing/png_file\\.cc")},
     {"gtest/", std::regex("tests/.*")},
     {"gmock/", std::regex("tests/.*")},
@@ -52,9 +54,9 @@ const std::vector<ThirdParty> kThirdParty = {
 // C++ headers have no point and no slash; the rest of the system is listed.
 bool IsSystemHeader(std::string_view name) {
   static const std::set<std::string_view> kHeaders = {
-      "dirent.h",  "dlfcn.h",     "fcntl.h",     "fenv.h",   "immintrin.h", "poll.h",
-      "pthread.h", "pty.h",       "sched.h",     "signal.h", "spawn.h",     "termios.h",
-      "unistd.h",  "x86intrin.h", "xmmintrin.h", "cpuid.h",  "netdb.h",     "ifaddrs.h"};
+      "dirent.h",    "dlfcn.h",     "fcntl.h",  "fenv.h",  "immintrin.h", "poll.h",    "pthread.h",
+      "pty.h",       "sched.h",     "signal.h", "spawn.h", "strings.h",   "termios.h", "unistd.h",
+      "x86intrin.h", "xmmintrin.h", "cpuid.h",  "netdb.h", "ifaddrs.h"};
   for (const char* folder : {"sys/", "linux/", "netinet/", "arpa/", "net/", "sanitizer/"}) {
     if (name.starts_with(folder)) return true;
   }

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "base/check.h"
-#include "tests/base/temporary_folder.h"
 #include "tests/language/reference_files.h"
 
 namespace weft {
@@ -104,18 +103,6 @@ TEST(Dataset, AFaultNamesPlaceAndColumn) {
             "data.jsonl:7: label must be true or false, not a string");
   EXPECT_NE(FaultOf(R"({"question":"p"})").find("no columns to learn from"), std::string::npos);
   EXPECT_NE(FaultOf(R"({"Text":"p"})").find("must be written \"text\""), std::string::npos);
-}
-
-TEST(Dataset, ParquetIsToldFromJsonLines) {
-  const TemporaryFolder folder;
-  const std::string path = folder.Path("rows.parquet");
-  WriteFileAtomic(path, std::string("PAR1\0\0\0PAR1", 11));
-  try {
-    const Dataset dataset(path, {.skip_bad_lines = true});
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_NE(error.message().find(path + ": is a Parquet file"), std::string::npos);
-  }
 }
 
 }  // namespace
