@@ -82,4 +82,21 @@ TokenScores ScoreTokens(const Context& context, Transformer& model, const Tensor
   return scores;
 }
 
+double MeanLoss(const Context& context, Transformer& model, const Tensor& final_rows,
+                std::span<const int32_t> targets, Tensor* d_final) {
+  const auto count =
+      static_cast<double>(std::ranges::count_if(targets, [](int32_t id) { return id >= 0; }));
+  double loss = 0;
+  ScoreTokens(
+      context, model, final_rows, targets, {},
+      [&](const HeadBlock& block) {
+        for (size_t i = 0; i < block.rows.size(); ++i) {
+          loss -= static_cast<double>(block.log_probability[i]) / count;
+          block.d_log_probability[i] = static_cast<float>(-1 / count);
+        }
+      },
+      d_final);
+  return loss;
+}
+
 }  // namespace weft

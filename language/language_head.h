@@ -43,4 +43,9 @@ TokenScores ScoreTokens(const Context& context, Transformer& model, const Tensor
                         std::span<const int32_t> targets, const HeadOptions& options,
                         const HeadLoss& loss = nullptr, Tensor* d_final = nullptr);
 
+// The mean of -log p over the rows with a target, one at least, and its gradients as of
+// ScoreTokens.
+double MeanLoss(const Context& context, Transformer& model, const Tensor& final_rows,
+                std::span<const int32_t> targets, Tensor* d_final);
+
 }  // namespace weft

@@ -117,7 +117,6 @@ void CheckTrainingStep(const Context& context, Comparison& comparison, Transform
   std::vector<int32_t> ids, positions, targets;
   std::vector<kernels::AttentionSpan> spans;
   const int64_t columns = batch.dim(1);
-  double count = 0;
   for (int64_t b = 0; b < batch.dim(0); ++b) {
     spans.push_back({std::ssize(ids), 0, 0, nullptr});
     for (int64_t t = 0; t < columns; ++t) {
@@ -127,7 +126,6 @@ void CheckTrainingStep(const Context& context, Comparison& comparison, Transform
       positions.push_back(static_cast<int32_t>(spans.back().rows++));
       const int64_t label = t + 1 < columns ? labels.data<int64_t>()[at + 1] : -100;
       targets.push_back(label < 0 ? -1 : static_cast<int32_t>(label));
-      count += label >= 0;
     }
   }
   model.EnableGradient();
@@ -136,16 +134,7 @@ void CheckTrainingStep(const Context& context, Comparison& comparison, Transform
   const TokenBatch tokens{.ids = ids, .positions = positions, .spans = spans};
   const Tensor rows = model.Forward(context, tokens, &trace);
   Tensor d_final;
-  double loss = 0;
-  ScoreTokens(
-      context, model, rows, targets, {},
-      [&](const HeadBlock& block) {
-        for (size_t i = 0; i < block.rows.size(); ++i) {
-          loss -= static_cast<double>(block.log_probability[i]) / count;
-          block.d_log_probability[i] = static_cast<float>(-1 / count);
-        }
-      },
-      &d_final);
+  const double loss = MeanLoss(context, model, rows, targets, &d_final);
   comparison.Check("training loss", loss, Number(page, "loss"), 1e-4);
   model.Backward(context, tokens, trace, d_final);
   auto parameters = model.Parameters();

@@ -158,24 +158,6 @@ Opened OpenInFloat32(const Context& context, const std::string& path) {
   return opened;
 }
 
-// d loss / d log p is -1 / n for each of n wanted tokens: the mean cross entropy.
-double MeanLoss(const Context& context, Transformer& model, const Tensor& rows,
-                const std::vector<int32_t>& targets, Tensor* d_final) {
-  const auto count =
-      static_cast<double>(std::ranges::count_if(targets, [](int32_t id) { return id >= 0; }));
-  double loss = 0;
-  ScoreTokens(
-      context, model, rows, targets, {},
-      [&](const HeadBlock& block) {
-        for (size_t i = 0; i < block.rows.size(); ++i) {
-          loss -= static_cast<double>(block.log_probability[i]) / count;
-          block.d_log_probability[i] = static_cast<float>(-1 / count);
-        }
-      },
-      d_final);
-  return loss;
-}
-
 void CheckScores(Comparison& comparison, const RecordedBatch& batch, const Tensor& scores,
                  const TensorMap& recording) {
   CheckRows(comparison, "value_per_token", batch, scores,

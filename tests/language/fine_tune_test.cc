@@ -60,24 +60,7 @@ struct Trajectory {
   int64_t plan_hits = 0;
 };
 
-// Both give the mean of -log p over the wanted tokens, add to the output matrix's gradient and set
-// d_final.
-double FusedLoss(const Context& context, Transformer& model, const Batch& batch, const Tensor& rows,
-                 Tensor* d_final) {
-  double loss = 0;
-  const auto count = static_cast<double>(batch.wanted);
-  ScoreTokens(
-      context, model, rows, batch.targets, {},
-      [&](const HeadBlock& block) {
-        for (size_t i = 0; i < block.rows.size(); ++i) {
-          loss -= static_cast<double>(block.log_probability[i]) / count;
-          block.d_log_probability[i] = static_cast<float>(-1 / count);
-        }
-      },
-      d_final);
-  return loss;
-}
-
+// MeanLoss by ops on a tape: adds to the output matrix's gradient and sets d_final.
 class TapeLoss {
  public:
   TapeLoss(Projection& head, const Batch& batch)
@@ -148,7 +131,7 @@ Trajectory FineTune(const std::string& folder, const JsonValue& page, Way way) {
     const Tensor rows = model->Forward(context, tokens, &trace);
     Tensor d_final;
     trajectory.losses.push_back(by_tape ? by_tape->Of(rows, &d_final)
-                                        : FusedLoss(context, *model, batch, rows, &d_final));
+                                        : MeanLoss(context, *model, rows, batch.targets, &d_final));
     if (step == steps) break;
     model->Backward(context, tokens, trace, d_final);
     trajectory.norms.push_back(optimizer.Step(gradients, Number(page, "learning_rate"),
