@@ -153,7 +153,7 @@ std::unique_ptr<ExampleSource::Table> ExampleSource::Open(const std::string& pat
   table->file =
       std::make_unique<Dataset>(path, DatasetOptions{.skip_bad_lines = config_.bad_lines == "skip",
                                                      .max_line_bytes = config_.max_line_bytes});
-  if (const int64_t bad = table->file->skipped(); bad > 0) {
+  if (const int64_t bad = table->file->skipped(); bad > 0 && !options_.quiet) {
     LogWarn(path + ": " + std::to_string(bad) + " lines are left out; the first is " +
             table->file->first_fault());
   }
@@ -188,10 +188,12 @@ bool ExampleSource::Encode(const Table& table, int64_t row, Example& example) {
     reason = error.message();
   }
   if (!reason.empty()) {
-    if (skipped_++ == 0) LogWarn("skipped: " + reason + " (rows_skipped counts more of them)");
+    if (skipped_++ == 0 && !options_.quiet) {
+      LogWarn("skipped: " + reason + " (rows_skipped counts more of them)");
+    }
     return false;
   }
-  if (!example.ends && endless_++ == 0) {
+  if (!example.ends && endless_++ == 0 && !options_.quiet) {
     LogWarn(data.place +
             ": what is learnt of it does not end with a token that ends answers: the model will "
             "not learn from it when to stop");

@@ -40,6 +40,7 @@ struct ExampleOptions {
   ExampleKind kind = ExampleKind::kSequence;
   LearntPart part = LearntPart::kAnswers;
   uint64_t seed = 1;
+  bool quiet = false;  // another source of the run says what is left out of the same data
 };
 
 class ExampleSource {

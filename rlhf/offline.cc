@@ -83,13 +83,19 @@ FragmentFactory OfflineTraining::MakeData() const {
                        .evaluate_every = evaluate_every});
 }
 
+ExampleSource OfflineTraining::Look() const {
+  ExampleOptions options = ExamplesWanted();
+  options.quiet = true;
+  return {data, options};
+}
+
 Examples OfflineTraining::HeldOut() const {
-  return ExampleSource(data, ExamplesWanted()).evaluation();
+  return Look().evaluation();
 }
 
 int64_t OfflineTraining::LargestMicroBatch() const {
   constexpr int64_t kSteps = 50;
-  ExampleSource source(data, ExamplesWanted());
+  ExampleSource source = Look();
   int64_t largest = 0;
   for (int64_t step = 0; step < std::min(kSteps, total_steps); ++step) {
     const Examples examples = source.Next(batch);

@@ -56,6 +56,8 @@ class OfflineTraining : public LanguageTraining {
   virtual bool needs_mismatched() const { return false; }
 
  private:
+  // The data once more, beside the fragment that learns from it and says what it leaves out.
+  ExampleSource Look() const;
   // On what was kept back, before and after.
   std::vector<Figure> Judged(const TensorMap& policy) const;
 };

@@ -109,7 +109,7 @@ void OnlineTraining::Build(FragmentGraph& graph) const {
                                .show_every = show_every,
                                .sampling = {.temperature = temperature}};
   PromptStream(prompts_from, rollout.model, seed);  // a bad line stops here, before a run is made
-  DriftRows();
+  DriftRows(/*quiet=*/true);
   graph.Add("prompts", 1, PromptSource(rollout), Role::kWorker);
   graph.Add("generator", 1, GeneratorFragment(rollout), Role::kWorker);
   graph.Add("scorer", 1, ScorerFragment(rollout, [this] { return MakeRewards(); }), Role::kWorker);
@@ -128,11 +128,12 @@ void OnlineTraining::Build(FragmentGraph& graph) const {
   graph.Connect("learner.parameters", "generator.parameters", Broadcast(/*max_lag=*/0));
 }
 
-Examples OnlineTraining::DriftRows() const {
+Examples OnlineTraining::DriftRows(bool quiet) const {
   if (drift_files.empty()) return {};
   DataConfig rows;
   rows.files = rows.evaluation_files = drift_files;
-  return ExampleSource(rows, {.model = ResolveModel(model), .seed = seed}).evaluation();
+  return ExampleSource(rows, {.model = ResolveModel(model), .seed = seed, .quiet = quiet})
+      .evaluation();
 }
 
 std::vector<LanguageMethod::Figure> OnlineTraining::Finish(const TensorMap& policy,
@@ -157,7 +158,7 @@ std::vector<LanguageMethod::Figure> OnlineTraining::Finish(const TensorMap& poli
                                       .seed = seed,
                                       .samples = evaluation_samples};
     figures = evaluation.Compare(*start.model, *trained);
-    if (const Examples drift = DriftRows(); drift.count() > 0) {
+    if (const Examples drift = DriftRows(/*quiet=*/false); drift.count() > 0) {
       const auto perplexity = [&](Transformer& judged) {
         return std::exp(JudgeNextToken(context, judged, drift, micro_batch_tokens)[0].value);
       };

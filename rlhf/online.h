@@ -74,8 +74,8 @@ class OnlineTraining : public LanguageTraining {
   RewardSum MakeRewards() const;
 
  protected:
-  // The rows of drift_files; may be none.
-  Examples DriftRows() const;
+  // The rows of drift_files; may be none. quiet: without a word of those that are left out.
+  Examples DriftRows(bool quiet) const;
   virtual std::unique_ptr<OnlineLearner> MakeLearner(const Replica& replica) const = 0;
   virtual bool needs_reference() const { return beta > 0 || kl_stop > 0; }
   // Of keys that only some methods read.

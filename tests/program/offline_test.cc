@@ -65,9 +65,18 @@ TEST_F(Offline, BadDataNamesFileAndLine) {
   EXPECT_NE(bad.status, 0);
   EXPECT_NE(bad.error.find("bad.jsonl:7: messages has no messages"), std::string::npos)
       << bad.error;
-  const auto skipped = weft_.Run("train sft.yaml data.files=bad.jsonl data.bad_lines=skip");
+  weft_.Write("long.jsonl", R"({"messages":[{"role":"user","content":")" + std::string(200, 'x') +
+                                R"("},{"role":"assistant","content":"y"}]})" + "\n");
+  const auto skipped = weft_.Run(
+      "train sft.yaml data.files=[bad.jsonl,long.jsonl] data.bad_lines=skip data.max_tokens=100 "
+      "data.evaluation_share=0 data.evaluation_files=chats.jsonl");
   EXPECT_EQ(skipped.status, 0) << skipped.error;
-  EXPECT_NE(skipped.error.find("1 lines are left out"), std::string::npos) << skipped.error;
+  const auto times = [&](const char* words) {
+    const auto after = skipped.error.find(words) + 1;
+    return after == 0 ? 0 : skipped.error.find(words, after) == std::string::npos ? 1 : 2;
+  };
+  EXPECT_EQ(times("lines are left out"), 1) << skipped.error;
+  EXPECT_EQ(times("skipped: long.jsonl:1"), 1) << skipped.error;
   const auto wrong = weft_.Run("train sft.yaml algorithm=dpo");
   EXPECT_NE(wrong.status, 0);
   EXPECT_NE(wrong.error.find("this method learns from pairs"), std::string::npos) << wrong.error;
