@@ -51,6 +51,16 @@ class RemoteCounterpart final : public Counterpart {
   explicit RemoteCounterpart(const EpisodeConfig& config) : peer_(config.peer, config.patience) {}
 
   std::vector<Reply> Answer(std::span<const Dialogue> dialogues) override {
+    try {
+      return Ask(dialogues);
+    } catch (Error& error) {
+      error.AddContext("episodes.peer");
+      throw;
+    }
+  }
+
+ private:
+  std::vector<Reply> Ask(std::span<const Dialogue> dialogues) {
     JsonValue prompts = JsonValue::MakeArray(), labels = JsonValue::MakeArray(),
               turns = JsonValue::MakeArray(), finished = JsonValue::MakeArray();
     for (const Dialogue& dialogue : dialogues) {
@@ -88,10 +98,8 @@ class RemoteCounterpart final : public Counterpart {
     }
     return replies;
   }
-
- private:
   [[noreturn]] void Fail(const std::string& reason) const {
-    throw Error(ErrorCode::kCorrupt, "episodes.peer: " + peer_.address() + ": " + reason);
+    throw Error(ErrorCode::kCorrupt, peer_.address() + ": " + reason);
   }
 
   RemotePeer peer_;

@@ -142,6 +142,15 @@ std::vector<int32_t> RowEncoder::EncodeReply(const std::string& role,
   return tokenizer_.Encode(std::string_view(whole).substr(ended.size()));
 }
 
+void RowEncoder::CheckReplies(const std::string& role) const {
+  constexpr char kWord[] = "word";
+  const std::vector<int32_t> ids = EncodeReply(role, kWord);
+  if (template_ && tokenizer_.Decode(ids).find(kWord) == std::string::npos) {
+    throw Error(ErrorCode::kConfig, "episodes: the chat template of " + model_ +
+                                        " leaves out what the " + role + " says");
+  }
+}
+
 MarkedSequence RowEncoder::EncodeText(const DataRow& row) const {
   MarkedSequence sequence{.ids = tokenizer_.Encode(row.text, {.add_special = true}), .learnt = {}};
   const int32_t eos = tokenizer_.special().eos;

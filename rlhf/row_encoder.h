@@ -35,6 +35,8 @@ class RowEncoder {
   // somebody of a role says a text; of a model without a chat template the text alone. Throws
   // Error(kConfig) for a template that does not write turns one behind another.
   std::vector<int32_t> EncodeReply(const std::string& role, const std::string& text) const;
+  // Throws Error(kConfig) for a template that cannot write, or leaves out, what the role says.
+  void CheckReplies(const std::string& role) const;
 
   const Tokenizer& tokenizer() const { return tokenizer_; }
   std::span<const int32_t> stop_ids() const { return stop_ids_; }

@@ -18,7 +18,7 @@ Speaker::Speaker(const SpeakerOptions& options)
       encoder_(options.model, LearntPart::kAnswers),
       turns_(TurnsOf(options.episodes, options.task)),
       counterpart_(MakeCounterpart(options.episodes, options.task)) {
-  if (counterpart_) encoder_.EncodeReply(options.episodes.role, "");
+  if (counterpart_) encoder_.CheckReplies(options.episodes.role);
 }
 
 void Speaker::Speak(const Context& context, const Transformer& model, Samples& samples) const {

@@ -1,82 +1,26 @@
 // Episodes: answers in which a counterpart has turns too, whose tokens are read and never learnt.
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <thread>
 
 #include "base/check.h"
-#include "dataflow/zmq_socket.h"
 #include "language/generator.h"
 #include "rlhf/language_learner.h"
 #include "rlhf/rollout.h"
 #include "rlhf/speaker.h"
 #include "tests/base/temporary_folder.h"
+#include "tests/rlhf/episode_peer.h"
 #include "tests/rlhf/method_run.h"
 #include "tests/rlhf/tiny_words.h"
 
 namespace weft {
 namespace {
 
-// Answers the first two turns, each in words that name the turn, and finds an episode worth the
-// share of vowels in all that the model said.
-class Peer {
- public:
-  Peer() : socket_(ZmqSocket::Listen("tcp://127.0.0.1:*")), thread_([this] { Serve(); }) {}
-  ~Peer() {
-    done_ = true;
-    thread_.join();
-  }
-  const std::string& address() const { return socket_->endpoint(); }
-
- private:
-  void Serve() {
-    while (!done_) {
-      std::string peer;
-      std::vector<uint8_t> frame;
-      if (!socket_->Receive(&peer, &frame)) {
-        socket_->Wait(-1, 20);
-        continue;
-      }
-      const std::string reply = Reply({frame.begin(), frame.end()});
-      socket_->Send(peer, {reinterpret_cast<const uint8_t*>(reply.data()), reply.size()});
-    }
-  }
-  static std::string Reply(const std::string& request) {
-    JsonValue replies = JsonValue::MakeArray(), scores = JsonValue::MakeArray();
-    const JsonValue asked = ParseJson(request, "request");
-    for (const JsonValue& turns : asked.Find("turns")->Items()) {
-      double vowels = 0, all = 1;
-      const auto items = turns.Items();
-      for (size_t i = 0; i < items.size(); i += 2) {
-        for (const char c : items[i].AsString()) {
-          vowels += std::string("aeiou").find(c) != std::string::npos;
-          ++all;
-        }
-      }
-      const size_t turn = (items.size() + 1) / 2;
-      replies.Append(turn < 3 ? JsonValue("go on " + std::to_string(turn)) : JsonValue());
-      scores.Append(JsonValue(vowels / all));
-    }
-    return JsonValue::MakeObject({{"replies", replies}, {"scores", scores}}).ToText();
-  }
-
-  std::unique_ptr<ZmqSocket> socket_;
-  std::atomic<bool> done_ = false;
-  std::thread thread_;
-};
-
 class EpisodesBase : public testing::Test {
  protected:
   void SetUp() override {
-    WriteTinyModel(folder_.Path("model"));
-    // A quarter of all tokens end a turn, so that many turns end by themselves.
-    const std::string path = folder_.Path("model/config.json");
-    JsonValue config = ReadJsonFile(path), ends = JsonValue::MakeArray({JsonValue(257)});
-    for (int id = 192; id < 256; ++id) ends.Append(JsonValue(id));
-    config.Set("eos_token_id", std::move(ends));
-    WriteFileAtomic(path, config.ToText());
+    WriteEpisodeModel(folder_.Path("model"));
     WritePrompts(folder_.Path("prompts.jsonl"));
   }
   std::unique_ptr<LanguageMethod> Make(const std::string& name, const std::string& more) const {
@@ -110,7 +54,7 @@ class EpisodesBase : public testing::Test {
   static uint64_t HashOf(const MethodRun& run) { return Hash(run.policy()); }
 
   const TemporaryFolder folder_;
-  const Peer peer_;
+  const EpisodePeer peer_;
 };
 
 TEST_F(EpisodesBase, KeepTheTokensOfTheModelAndPutTheCounterpartsBehindThem) {
@@ -302,23 +246,44 @@ TEST_F(EpisodesBase, FaultsAreNamed) {
   SpeakerOptions options = Speaking();
   options.model = folder_.Path("other");
   EXPECT_THAT(fault([&] { Speaker speaker(options); }), HasSubstr("no token that ends an answer"));
-  const auto socket = ZmqSocket::Listen("tcp://127.0.0.1:*");
-  std::thread peer([&] {
-    std::string name, reply = R"({"replies":["go on"],"scores":["x"]})";
-    std::vector<uint8_t> frame;
-    while (!socket->Receive(&name, &frame)) socket->Wait(-1, 100);
-    socket->Send(name, {reinterpret_cast<const uint8_t*>(reply.data()), reply.size()});
-    socket->Wait(-1, 200);  // until it is on its way
-  });
-  EpisodeConfig config;
-  config.peer = socket->endpoint();
-  config.turns = 2;
-  const Dialogue dialogue{.prompt = "P", .expected = "", .turns = {"a"}};
-  EXPECT_THAT(fault([&] {
-                MakeCounterpart(config, "")->Answer({&dialogue, 1});
-              }),
-              HasSubstr("score 0 is not a number"));
-  peer.join();
+  const std::string turn = "<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n";
+  options.episodes.role = "tool";
+  for (const auto& [chat, reason] :
+       {std::pair{"{% if m.role == 'tool' %}{{ raise_exception('no tools') }}{% endif %}" + turn,
+                  "cannot write a turn of the tool"},
+        {"{% if m.role != 'tool' %}" + turn + "{% endif %}", "leaves out what the tool says"}}) {
+    RemoveTree(options.model);
+    WriteTinyModel(options.model, "{% for m in messages %}" + chat + "{% endfor %}");
+    EXPECT_THAT(fault([&] { Speaker speaker(options); }), HasSubstr(reason));
+  }
+}
+
+// A template that shows a tool's answer to the model as a user's words with marks, as Qwen's does.
+TEST_F(EpisodesBase, AToolSpeaksAsTheTemplateWritesIt) {
+  WriteEpisodeModel(folder_.Path("tools"),
+                    "{% for m in messages %}{% if m.role == 'tool' %}<|im_start|>user\n"
+                    "<tool_response>\n{{ m.content }}\n</tool_response><|im_end|>\n{% else %}"
+                    "<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endif %}{% endfor %}"
+                    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}");
+  SpeakerOptions options = Speaking();
+  options.model = folder_.Path("tools");
+  options.episodes.role = "tool";
+  const Speaker speaker(options);
+  const auto model = LoadTransformer({}, speaker.file(), {.precision = Precision::kFloat32});
+  Samples samples = Asked(speaker);
+  speaker.Speak({}, *model, samples);
+  int64_t replies = 0;
+  for (int64_t i = 0; i < samples.texts.count(); ++i) {
+    const auto ids = samples.texts.Of(std::span<const int32_t>(samples.ids), i);
+    const auto turns = samples.TurnsOf(i);
+    for (size_t turn = 1; turn < turns.size(); ++turn, ++replies) {
+      const int64_t end = turns[turn - 1].second;
+      EXPECT_EQ(speaker.tokenizer().Decode(ids.subspan(end, turns[turn].first - end)),
+                "\n<|im_start|>user\n<tool_response>\ngo on " + std::to_string(turn) +
+                    "\n</tool_response><|im_end|>\n<|im_start|>assistant\n");
+    }
+  }
+  EXPECT_GT(replies, 4);
 }
 
 TEST(TaskEpisodes, AreWhatTheirRulesSay) {
