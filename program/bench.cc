@@ -2,6 +2,7 @@
 // with AVX-512, 237 and 457 GFLOP/s of f32 on one and two threads, 53 GB/s; `weft bench machine`
 // prints this machine's).
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <fmt/format.h>
@@ -19,6 +20,7 @@
 #include "bench/language.h"
 #include "bench/machine.h"
 #include "bench/network.h"
+#include "program/bench_bridge.h"
 #include "program/bench_rlhf.h"
 #include "program/commands.h"
 #include "program/machine.h"
@@ -231,10 +233,57 @@ constexpr EnvironmentPeer kEnvironmentPeers[] = {
     {"LunarLander-v3", 1.3 * 85e3, 85e3, 150e3, 1.3 * 150e3},
 };
 
+// The bridge to Python with so many environments and workers; nothing, with a line that says why,
+// where there is no Python that has what it takes.
+void AddBridge(const std::string& id, int workers, std::vector<Result>& results) {
+  const std::string name = fmt::format("python_{}_{}_workers", id, workers);
+  LogInfo("measuring " + name);
+  BridgeFigure figure;
+  try {
+    figure = BenchBridge(id, workers);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kUnavailable) throw;
+    LogWarn(name + " is left out: " + error.message() +
+            " (WEFT_PYTHON names a Python with gymnasium, numpy and pyzmq)");
+    return;
+  }
+  std::ranges::sort(figure.ours);
+  std::ranges::sort(figure.theirs);
+  const double peer = figure.theirs[figure.theirs.size() / 2];
+  results.push_back({.name = name,
+                     .unit = "steps_per_second",
+                     .median = figure.ours[figure.ours.size() / 2],
+                     .low = figure.ours.front(),
+                     .high = figure.ours.back(),
+                     .bar = peer,
+                     .peer = peer,
+                     .peer_name = "Gymnasium's AsyncVectorEnv, in turns"});
+}
+
+// Rows python_ID_N_workers: one by its name, or python_ID, or those of Acrobot-v1.
+void AddBridges(std::string only, std::vector<Result>& results) {
+  constexpr std::string_view kBegin = "python_", kEnd = "_workers";
+  std::vector<int> counts = {2, 8};
+  if (only.ends_with(kEnd)) {
+    only.resize(only.size() - kEnd.size());
+    const size_t number = only.rfind('_') + 1;
+    int count = 0;
+    std::from_chars(only.data() + number, only.data() + only.size(), count);
+    if (count < 1 || number <= kBegin.size()) {
+      throw Error(ErrorCode::kConfig, "there is no row " + only + std::string(kEnd));
+    }
+    counts = {count};
+    only.resize(number - 1);
+  }
+  const std::string id = only.empty() ? "Acrobot-v1" : only.substr(kBegin.size());
+  for (const int workers : counts) AddBridge(id, workers, results);
+}
+
 int BenchAllEnvironments(const BenchOptions& options, int threads) {
-  // The rows environment_ID and game_ID, or those of one id.
+  // The rows environment_ID, game_ID and python_ID, or those of one id.
   const std::string& only = options.only;
-  const bool no_games = only.starts_with("environment_"), games_alone = only.starts_with("game_");
+  const bool no_games = only.starts_with("environment_"), games_alone = only.starts_with("game_"),
+             bridges_alone = only.starts_with("python_");
   const std::string id = no_games || games_alone ? only.substr(only.find('_') + 1) : only;
   std::vector<std::string> ids;
   if (!id.empty()) ids = {id};
@@ -260,7 +309,7 @@ int BenchAllEnvironments(const BenchOptions& options, int threads) {
     }
     results.push_back(result);
   };
-  if (!games_alone) {
+  if (!games_alone && !bridges_alone) {
     for (const auto& figure : BenchEnvironments(ids, 1)) add(figure);
     if (threads > 1) {
       for (const auto& figure : BenchEnvironments(ids, threads)) add(figure);
@@ -270,7 +319,7 @@ int BenchAllEnvironments(const BenchOptions& options, int threads) {
       results.back().name += "_async";
     }
   }
-  if (!no_games) {
+  if (!no_games && !bridges_alone) {
     for (const GameFigure& figure : BenchGames(id)) {
       results.push_back({.name = "game_" + figure.id,
                          .unit = "moves_per_second",
@@ -279,6 +328,7 @@ int BenchAllEnvironments(const BenchOptions& options, int threads) {
                          .high = figure.high});
     }
   }
+  if (only.empty() || bridges_alone) AddBridges(only, results);
   Print(results, options);
   return 0;
 }

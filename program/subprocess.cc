@@ -110,13 +110,15 @@ std::string OutputOfSelf(const std::vector<std::string>& arguments) {
 }
 
 // A socket, not a pipe: writing to a program that has ended is an error instead of a signal.
-FedProcess::FedProcess(const std::vector<std::string>& command) : name_(command.at(0)) {
+FedProcess::FedProcess(const std::vector<std::string>& command, bool answers)
+    : name_(command.at(0)) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     throw Error(ErrorCode::kUnavailable, "no socket: " + std::string(strerror(errno)));
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], 0);
+  if (answers) posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
   const int error =
       posix_spawnp(&pid_, command[0].c_str(), &actions, nullptr, Words(command).data(), environ);
   posix_spawn_file_actions_destroy(&actions);
@@ -146,6 +148,20 @@ void FedProcess::Write(std::string_view bytes) {
       throw Error(ErrorCode::kUnavailable, name_ + " stopped reading what it was given");
     }
   }
+}
+
+std::string FedProcess::ReadLine() {
+  std::string line;
+  for (char byte = 0; byte != '\n';) {
+    const ssize_t count = read(input_, &byte, 1);
+    if (count == 1) {
+      line += byte;
+    } else if (count == 0 || errno != EINTR) {
+      throw Error(ErrorCode::kUnavailable, name_ + " ended instead of answering");
+    }
+  }
+  line.pop_back();
+  return line;
 }
 
 void FedProcess::Finish() {

@@ -24,20 +24,22 @@ int RunSelf(const std::vector<std::string>& arguments);
 // the end of its error output when it fails.
 std::string OutputOfSelf(const std::vector<std::string>& arguments);
 
-// A program on PATH that reads from its standard input what is written here.
+// A program on PATH that reads from its standard input what is written here and, where that is
+// asked for, answers in lines on its standard output.
 class FedProcess {
  public:
   // command: the program's name and its arguments. Throws Error(kUnavailable) when it cannot be
   // started.
-  explicit FedProcess(const std::vector<std::string>& command);
+  explicit FedProcess(const std::vector<std::string>& command, bool answers = false);
   // Ends the program when Finish was not called.
   ~FedProcess();
   FedProcess(const FedProcess&) = delete;
   FedProcess& operator=(const FedProcess&) = delete;
 
-  // Both throw Error(kUnavailable) when the program ended too soon or with a failure.
+  // All throw Error(kUnavailable) when the program ended too soon or with a failure.
   void Write(std::string_view bytes);
-  void Finish();  // closes its input and waits for its end
+  std::string ReadLine();  // of its answers, without the end of the line
+  void Finish();           // closes its input and waits for its end
 
  private:
   const std::string name_;

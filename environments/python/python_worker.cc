@@ -106,12 +106,12 @@ class Fifo {
   int descriptor_ = -1;
 };
 
-std::string Interpreter() {
+}  // namespace
+
+std::string PythonInterpreter() {
   const char* chosen = std::getenv("WEFT_PYTHON");
   return chosen != nullptr && *chosen != '\0' ? chosen : "python3";
 }
-
-}  // namespace
 
 // A file of its own that both processes map; it goes with the folder.
 class PythonWorker::Memory {
@@ -153,7 +153,7 @@ class PythonWorker::Process {
     socket_ = ZmqSocket::Listen("ipc://" + folder_.path() + "/socket");
     const std::string meeting = folder_.path() + "/meeting";
     WriteFileAtomic(meeting, "weft-python 1\n" + socket_->endpoint() + "\n" + session_ + "\n");
-    pid_ = StartProcess({Interpreter(), script, meeting});
+    pid_ = StartProcess({PythonInterpreter(), script, meeting});
   }
   ~Process() {
     if (pid_ == 0) return;
@@ -233,7 +233,7 @@ void PythonWorker::Restart() {
 EnvironmentSpec PythonWorker::Open() {
   if (!process_->Receive(std::max(kLeastStartSeconds, target_.timeout))) {
     throw Error(ErrorCode::kUnavailable,
-                Interpreter() + " does not serve " + target_.name + " (" + process_->why() +
+                PythonInterpreter() + " does not serve " + target_.name + " (" + process_->why() +
                     "); it needs the packages pyzmq, numpy and gymnasium, and WEFT_PYTHON can "
                     "name another interpreter");
   }

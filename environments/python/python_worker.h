@@ -43,9 +43,12 @@ struct PythonRows {
   std::vector<std::span<std::byte>> leaves;
 };
 
+// WEFT_PYTHON, or python3.
+std::string PythonInterpreter();
+
 class PythonWorker {
  public:
-  // Starts the process with the interpreter of WEFT_PYTHON, or python3; does not wait for it.
+  // Starts the process with PythonInterpreter(); does not wait for it.
   PythonWorker(PythonTarget target, int64_t environments);
   ~PythonWorker();
 
