@@ -126,7 +126,8 @@ class Forward {
 
   void Run(const AttentionSpan& span, const QueryTile& tile) const {
     const int64_t dimension = shape_.head_dimension, rows = tile.heads_rows();
-    const int64_t begin = span.past + tile.row, end = begin + tile.rows;
+    const int64_t begin = span.past + tile.row;
+    const int64_t end = shape_.causal ? begin + tile.rows : span.past + span.rows;
     const int64_t first_page = FirstKey(shape_, begin) / kPage;
     const int64_t pages = (end + kPage - 1) / kPage - first_page;
 
@@ -142,7 +143,7 @@ class Forward {
     for (int64_t r = 0; r < rows; ++r) {
       const int64_t position = begin + r % tile.rows;
       first[r] = static_cast<int32_t>(FirstKey(shape_, position) - first_page * kPage);
-      last[r] = static_cast<int32_t>(position + 1 - first_page * kPage);
+      last[r] = static_cast<int32_t>((shape_.causal ? position + 1 : end) - first_page * kPage);
     }
 
     for (int64_t i = 0; i < pages; ++i) {

@@ -1,10 +1,11 @@
-// Causal attention (Vaswani et al. 2017) with grouped queries (Ainslie et al. 2023). Keys and
-// values lie in pages of 64 positions counted from the start of their sequence. Under the law of
-// kernels.h: a score is one accumulator over D; the largest score, the sum of exponentials (16
-// accumulators by key mod 16, folded) and the weighted values (one accumulator a page, pages added
-// in order) depend on the position alone, not on how many rows, sequences or threads are at work.
-// So a row scored alone over a cache has the bits of the same row in a batch. In bf16, q, k, v and
-// the unnormalised probabilities are rounded and products go by pairs (kernels_bf16.h).
+// Attention (Vaswani et al. 2017), causal or of whole texts, with grouped queries (Ainslie et al.
+// 2023). Keys and values lie in pages of 64 positions counted from the start of their sequence.
+// Under the law of kernels.h: a score is one accumulator over D; the largest score, the sum of
+// exponentials (16 accumulators by key mod 16, folded) and the weighted values (one accumulator a
+// page, pages added in order) depend on the position alone, or on the text's length, not on how
+// many rows, sequences or threads are at work. So a row scored alone over a cache has the bits of
+// the same row in a batch. In bf16, q, k, v and the unnormalised probabilities are rounded and
+// products go by pairs (kernels_bf16.h).
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,8 @@ struct AttentionShape {
   float softcap = 0;   // scores become cap tanh(score / cap); 0: none
   int64_t window = 0;  // keys that a query sees, itself included; 0: all before it
   bool bf16 = false;
+  // false: every row sees all of its span, which is a whole sequence; no window and no gradient.
+  bool causal = true;
 
   int64_t page_bytes() const;  // of one layer
 };
