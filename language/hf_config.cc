@@ -4,8 +4,6 @@
 #include <cmath>
 
 #include "base/check.h"
-#include "base/log.h"
-#include "base/text.h"
 #include "language/hf_config_keys.h"
 #include "language/hf_rope.h"
 #include "language/json_keys.h"
@@ -14,18 +12,6 @@
 
 namespace weft {
 namespace {
-
-FeedForwardActivation Activation(JsonKeys& keys, const char* key, const std::string& name) {
-  if (name == "silu" || name == "swish") return FeedForwardActivation::kSilu;
-  if (name == "relu") return FeedForwardActivation::kRelu;
-  if (name == "gelu") return FeedForwardActivation::kGelu;
-  if (name == "gelu_new" || name == "gelu_fast" || name == "gelu_pytorch_tanh") {
-    return FeedForwardActivation::kGeluTanh;
-  }
-  keys.Refuse(key, "\"" + name +
-                       "\" is not supported; weft has silu, relu, gelu, gelu_new and "
-                       "gelu_pytorch_tanh");
-}
 
 class HfConfigReader {
  public:
@@ -112,15 +98,10 @@ class HfConfigReader {
 
   bool Flag(const char* key, bool fallback) { return keys_.Bool(key).value_or(fallback); }
 
-  // A flag that must have this value, which is also its default.
-  void Require(const char* key, bool value) {
-    if (Flag(key, value) != value) {
-      keys_.Refuse(key, std::string(value ? "false" : "true") + " is not supported");
-    }
-  }
+  void Require(const char* key, bool value) { RequireHfFlag(keys_, key, value); }
 
   void ReadActivation(const char* key, const char* fallback) {
-    config_.activation = Activation(keys_, key, keys_.String(key).value_or(fallback));
+    config_.activation = ReadHfActivation(keys_, key, keys_.String(key).value_or(fallback));
   }
 
   void ReadLlamaLike(ModelFamily family) {
@@ -170,7 +151,8 @@ class HfConfigReader {
       config_.activation = FeedForwardActivation::kGeluTanh;
     }
     if (const auto act = keys_.String("hidden_act")) {
-      if (*act != "gelu" && *act != "gelu_pytorch_tanh") Activation(keys_, "hidden_act", *act);
+      if (*act != "gelu" && *act != "gelu_pytorch_tanh")
+        ReadHfActivation(keys_, "hidden_act", *act);
     }
     // The multiplier has the type of the weights.
     const auto scale = static_cast<float>(std::sqrt(static_cast<double>(config_.hidden)));
@@ -287,21 +269,10 @@ class HfConfigReader {
   }
 
   void ReportOtherKeys() {
-    for (const char* key : kUnsupportedHfKeys) {
-      const JsonValue* value = keys_.Find(key);
-      int64_t number = -1;
-      if (value && !(value->IsBool() && !value->AsBool()) &&
-          !(value->GetInteger(number) && number == 0)) {
-        keys_.Refuse(key, "is not supported");
-      }
-    }
-    for (const char* key : kIrrelevantHfKeys) keys_.Find(key);
     for (const char* key : {"id2label", "num_labels", "rope_theta", "sliding_window", "head_dim"}) {
       keys_.Find(key);
     }
-    if (const auto unread = keys_.Unread(); !unread.empty()) {
-      LogWarn(keys_.file() + ": unknown keys are ignored: " + Join(unread, ", "));
-    }
+    ReportOtherHfKeys(keys_);
   }
 
   JsonKeys keys_;

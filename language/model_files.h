@@ -62,12 +62,4 @@ class ModelFile {
   std::vector<std::unique_ptr<MappedFile>> shards_;
 };
 
-// The shards that an index (model.safetensors.index.json) names, each once, in the order of their
-// names. Each must be a plain file name that ends in .safetensors.
-struct ShardIndex {
-  std::vector<std::string> files;
-  std::vector<std::pair<std::string, size_t>> tensors;  // name, index into files
-};
-ShardIndex ReadShardIndex(const std::string& path);
-
 }  // namespace weft

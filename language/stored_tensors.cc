@@ -77,18 +77,18 @@ void AddSafetensors(std::span<const uint8_t> bytes, const std::string& file,
   }
 }
 
-std::vector<StoredWeight> JoinWeights(const ModelConfig& config, FileFormat format,
-                                      std::vector<FoundTensor> tensors,
-                                      std::span<const std::string> used, const std::string& file) {
+std::vector<StoredWeight> JoinLayout(const std::vector<StoredTensor>& layout,
+                                     std::string_view prefix, std::vector<FoundTensor> tensors,
+                                     const std::function<std::string(const FoundTensor&)>& beyond,
+                                     const std::string& file) {
   FoundByName found;
   for (FoundTensor& tensor : tensors) {
     std::string name = tensor.name;
     found.emplace(std::move(name), std::move(tensor));
   }
-  const std::vector<StoredTensor> layout = StoredLayout(config, format);
   std::set<std::string> wanted;
   for (const StoredTensor& tensor : layout) wanted.insert(tensor.name);
-  if (format == FileFormat::kHuggingFace) AddPrefix(OptionalPrefix(config), found, wanted);
+  AddPrefix(prefix, found, wanted);
 
   std::vector<StoredWeight> weights;
   std::vector<std::string> missing, misshaped, unexpected;
@@ -105,23 +105,9 @@ std::vector<StoredWeight> JoinWeights(const ModelConfig& config, FileFormat form
       }
     }
   }
-  const std::string_view head = HeadName(config, format);
-  const FoundTensor* embedding = layout.empty() || !found.contains(layout[0].name)
-                                     ? nullptr
-                                     : &found.find(layout[0].name)->second;
   for (const auto& [name, tensor] : found) {
-    if (wanted.contains(name) || std::ranges::find(used, name) != used.end() ||
-        IsIgnorableTensor(name, format)) {
-      continue;
-    }
-    if (name == head && config.labels > 0) continue;  // left over from pretraining
-    if (name == head && config.tied && embedding && embedding->type == tensor.type &&
-        std::ranges::equal(embedding->bytes, tensor.bytes)) {
-      continue;
-    }
-    unexpected.push_back(name == head && config.tied
-                             ? name + " (differs from the embedding, which the config ties it to)"
-                             : name);
+    if (wanted.contains(name)) continue;
+    if (std::string what = beyond(tensor); !what.empty()) unexpected.push_back(std::move(what));
   }
   if (!missing.empty() || !misshaped.empty() || !unexpected.empty()) {
     std::string lists = Listed("tensors are missing", missing) +
@@ -129,6 +115,33 @@ std::vector<StoredWeight> JoinWeights(const ModelConfig& config, FileFormat form
                         Listed("are not expected", unexpected);
     throw Error(ErrorCode::kCorrupt, file + ": the tensors are not those of its config" + lists);
   }
+  return weights;
+}
+
+std::vector<StoredWeight> JoinWeights(const ModelConfig& config, FileFormat format,
+                                      std::vector<FoundTensor> found,
+                                      std::span<const std::string> used, const std::string& file) {
+  const std::vector<StoredTensor> layout = StoredLayout(config, format);
+  const std::string_view head = HeadName(config, format);
+  const std::string_view prefix =
+      format == FileFormat::kHuggingFace ? OptionalPrefix(config) : std::string_view();
+  // A tied head may stand beside the embedding if it is the same.
+  const std::string& embedding_name = layout[0].name;
+  const auto stored = std::ranges::find_if(found, [&](const FoundTensor& tensor) {
+    return tensor.name == embedding_name || std::string(prefix) + tensor.name == embedding_name;
+  });
+  const FoundTensor embedding = stored == found.end() ? FoundTensor() : *stored;
+  const auto beyond = [&](const FoundTensor& tensor) -> std::string {
+    const bool read = std::ranges::find(used, tensor.name) != used.end();
+    if (read || IsIgnorableTensor(tensor.name, format)) return "";
+    if (tensor.name != head) return tensor.name;
+    if (config.labels > 0) return "";  // left over from pretraining
+    if (!config.tied) return tensor.name;
+    const bool same =
+        embedding.type == tensor.type && std::ranges::equal(embedding.bytes, tensor.bytes);
+    return same ? "" : tensor.name + " (differs from the embedding, which the config ties it to)";
+  };
+  std::vector<StoredWeight> weights = JoinLayout(layout, prefix, std::move(found), beyond, file);
   // Fused tensors give their parts one after the other; the order of the model is by weight.
   std::map<std::string, size_t, std::less<>> place;
   for (const WeightSpec& spec : ModelWeights(config)) place.emplace(spec.name, place.size());

@@ -245,7 +245,7 @@ Tensor Transformer::Forward(const Context& context, const TokenBatch& batch,
     longest = std::max<int64_t>(longest, position + 1);
   }
   GrowRotations(longest);
-  const BatchPages pages(batch, attention_shape(0));
+  const BatchPages pages(batch.spans, attention_shape(0));
   Tensor x = Embed(context, batch);
   if (trace != nullptr) trace->layers.resize(layers_.size());
   TransformerTrace::Layer scratch;

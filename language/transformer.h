@@ -23,6 +23,8 @@
 
 namespace weft {
 
+struct BatchPages;
+
 // T tokens: their ids, their positions in their sequences, and which rows are which sequence's.
 // Spans without pages are whole sequences, whose keys are kept for the call only; answers to one
 // prompt may share its rows as their parent.
@@ -137,7 +139,6 @@ class Transformer {
     Norm attention_norm, feed_forward_norm, attention_post, feed_forward_post, q_norm, k_norm;
     Projection qkv, attention_out, up, down;
   };
-  struct BatchPages;
 
   int64_t query_width() const { return config_.heads * config_.head_dimension; }
   int64_t key_width() const { return config_.kv_heads * config_.head_dimension; }

@@ -149,7 +149,7 @@ void Transformer::Backward(const Context& context, const TokenBatch& batch, Tran
   Normalise(context, final_norm_, trace.last, true, &statistics);
   Tensor d_x = Tensor::Empty(d_final.shape());
   NormaliseBackward(context, final_norm_, trace.last, statistics, d_final, false, d_x);
-  const BatchPages pages(batch, attention_shape(0));
+  const BatchPages pages(batch.spans, attention_shape(0));
   for (int64_t i = config_.layers - 1; i >= 0; --i) {
     TransformerTrace::Layer& layer = trace.layers[static_cast<size_t>(i)];
     if (trace.recompute) {

@@ -29,15 +29,15 @@ inline kernels::Output To(Tensor& x) {
 // Where the keys and values of a batch go: the pages that its spans bring, or, for spans without,
 // pages of its own, one layer's at a time. A span with a parent shares the parent's full pages and
 // begins with a copy of the last one.
-struct Transformer::BatchPages {
+struct BatchPages {
   std::vector<kernels::AttentionSpan> spans;
   std::vector<std::byte*> pointers;
   Tensor memory;
   int64_t layer_bytes = 0;  // from one layer's part of a page to the next
   int64_t page_bytes;
 
-  BatchPages(const TokenBatch& batch, const kernels::AttentionShape& shape)
-      : spans(batch.spans.begin(), batch.spans.end()), page_bytes(shape.page_bytes()) {
+  BatchPages(std::span<const kernels::AttentionSpan> s, const kernels::AttentionShape& shape)
+      : spans(s.begin(), s.end()), page_bytes(shape.page_bytes()) {
     layer_bytes = page_bytes;
     if (spans.empty() || spans[0].pages != nullptr) return;
     layer_bytes = 0;

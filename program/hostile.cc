@@ -20,7 +20,7 @@
 #include "language/gguf_tokenizer.h"
 #include "language/hf_config.h"
 #include "language/json.h"
-#include "language/model_files.h"
+#include "language/safetensors_folder.h"
 #include "language/template/chat_template.h"
 #include "language/tokenizer/tokenizer.h"
 #include "nn/safetensors.h"
