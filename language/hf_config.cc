@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "language/encoder_config.h"
 #include "language/hf_config_keys.h"
 #include "language/hf_rope.h"
 #include "language/json_keys.h"
@@ -48,6 +49,12 @@ class HfConfigReader {
     const auto type = keys_.String("model_type");
     if (!type) keys_.Fail("model_type", "is missing");
     const ModelFamilyInfo* family = FindModelFamily(*type);
+    if (*type == kEncoderType) {
+      keys_.Refuse("model_type",
+                   "\"" + *type +
+                       "\" is a text encoder, which has no next token to say or score; " +
+                       "its embeddings are what the reward similarity compares (docs/rlhf.md)");
+    }
     if (!family) {
       keys_.Refuse("model_type",
                    "\"" + *type + "\" is not supported; weft has " + ModelFamilyNames());

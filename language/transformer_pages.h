@@ -1,4 +1,4 @@
-// What the two directions of a transformer share.
+// What passes over rows of tokens share: the two directions of a transformer, and encoders.
 #pragma once
 
 #include <cstring>

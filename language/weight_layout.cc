@@ -305,8 +305,9 @@ std::string_view OptionalPrefix(const ModelConfig& config) {
 
 bool IsIgnorableTensor(std::string_view name, FileFormat format) {
   if (format == FileFormat::kGguf) return false;
-  constexpr std::string_view kBuffers[] = {".attn.bias", ".attn.masked_bias", ".attention.bias",
-                                           ".attention.masked_bias", ".rotary_emb.inv_freq"};
+  constexpr std::string_view kBuffers[] = {".attn.bias",           ".attn.masked_bias",
+                                           ".attention.bias",      ".attention.masked_bias",
+                                           ".rotary_emb.inv_freq", "embeddings.position_ids"};
   return std::ranges::any_of(kBuffers,
                              [&](std::string_view suffix) { return name.ends_with(suffix); });
 }

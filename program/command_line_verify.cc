@@ -40,6 +40,13 @@ void CommandLine::AddVerification(int64_t (*allocations)()) {
                       "recording; default: expected.safetensors beside it");
   Call(command, model, weft::VerifyLanguage);
 
+  const auto encoder = std::make_shared<VerifyTextOptions>();
+  command = Command("encoder", "the embeddings of a text encoder against recorded ones", verify);
+  command->add_option("model", encoder->path, "name or folder")->required();
+  command->add_option("reference", encoder->reference, "JSON file of texts and embeddings")
+      ->required();
+  Call(command, encoder, weft::VerifyEncoderFile);
+
   const auto language = std::make_shared<VerifyLanguageOptions>();
   command = Command("language", "every recording of language models", verify);
   command->add_option("--reference", language->reference, "the folder")->required();

