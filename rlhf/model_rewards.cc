@@ -1,7 +1,10 @@
 // Rewards that trained models give.
+#include <map>
+
 #include "base/check.h"
 #include "language/chat_model.h"
 #include "language/model_name.h"
+#include "language/text_encoder.h"
 #include "language/transformer_memory.h"
 #include "rlhf/reward_model.h"
 #include "rlhf/rewards.h"
@@ -61,6 +64,65 @@ struct ModelRewardConfig final : RewardConfig {
   }
 };
 WEFT_REGISTER_REWARD(ModelRewardConfig, "model", "a trained reward model's score");
+
+// Cosines of embeddings, of the answer and of what is expected.
+class SimilarityReward final : public Reward {
+ public:
+  explicit SimilarityReward(TextEncoder encoder) : encoder_(std::move(encoder)) {}
+
+  std::vector<double> Score(const Context& context,
+                            std::span<const ScoredAnswer> answers) override {
+    std::vector<std::string> texts;  // each once: answers to one prompt share what is expected
+    std::map<std::string_view, int64_t> places;
+    const auto add = [&](const std::string& text) {
+      if (places.emplace(text, std::ssize(texts)).second) texts.push_back(text);
+    };
+    for (const ScoredAnswer& answer : answers) {
+      if (answer.expected.empty()) {
+        throw Error(ErrorCode::kConfig,
+                    "there is no completion to compare answers with; the prompt is \"" +
+                        answer.prompt.substr(0, 200) + "\"");
+      }
+      add(answer.answer);
+      add(answer.expected);
+    }
+    const Tensor embeddings = encoder_.Embed(context, texts);
+    const auto of = [&](const std::string& text) {
+      const int64_t width = embeddings.dim(1);
+      return embeddings.data<float>().subspan(places.at(text) * width, width);
+    };
+    std::vector<double> scores;
+    for (const ScoredAnswer& answer : answers) {
+      scores.push_back(Cosine(of(answer.answer), of(answer.expected)));
+    }
+    return scores;
+  }
+
+ private:
+  const TextEncoder encoder_;
+};
+
+struct SimilarityRewardConfig final : RewardConfig {
+  std::string path = "all-minilm-l6-v2";
+
+  void Fields(FieldVisitor& v) override {
+    RewardConfig::Fields(v);
+    v.Field("path", path, "a text encoder of BERT's kind: folder or name");
+  }
+  void Check() const override {
+    if (path.empty()) throw ConfigProblem("path", "is missing");
+  }
+  void Look() const override { ReadEncoderConfig(ResolveModel(path)); }
+  bool compares() const override { return true; }
+  std::unique_ptr<Reward> Make(const RewardSetting&) const override {
+    return std::make_unique<SimilarityReward>(TextEncoder::Load(path));
+  }
+  int64_t ModelBytes(const RewardSetting&) const override {
+    return EncoderBytes(ReadEncoderConfig(ResolveModel(path)));
+  }
+};
+WEFT_REGISTER_REWARD(SimilarityRewardConfig, "similarity",
+                     "the cosine of the answer's embedding with that of its prompt's completion");
 
 }  // namespace
 }  // namespace weft

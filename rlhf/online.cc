@@ -108,7 +108,8 @@ void OnlineTraining::Build(FragmentGraph& graph) const {
                                .micro_batch_tokens = micro_batch_tokens,
                                .show_every = show_every,
                                .sampling = {.temperature = temperature}};
-  PromptStream(prompts_from, rollout.model, seed);  // a bad line stops here, before a run is made
+  // A bad line stops here, before a run is made.
+  PromptStream(prompts_from, rollout.model, seed, rewards.comparing());
   DriftRows(/*quiet=*/true);
   graph.Add("prompts", 1, PromptSource(rollout), Role::kWorker);
   graph.Add("generator", 1, GeneratorFragment(rollout), Role::kWorker);

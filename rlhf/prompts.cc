@@ -8,6 +8,17 @@
 #include "rlhf/dataset.h"
 
 namespace weft {
+namespace {
+
+// What a completion says: a text, or the last message of a chat.
+std::string WordsOf(const JsonValue& completion) {
+  if (completion.IsString()) return completion.AsString();
+  if (!completion.IsArray() || completion.Items().empty()) return "";
+  const JsonValue* content = completion.Items().back().Find("content");
+  return content != nullptr && content->IsString() ? content->AsString() : "";
+}
+
+}  // namespace
 
 void PromptConfig::Fields(FieldVisitor& v) {
   std::vector<std::string> tasks = {""};
@@ -30,9 +41,11 @@ void PromptConfig::Check() const {
   }
 }
 
-PromptStream::PromptStream(const PromptConfig& config, const std::string& model, uint64_t seed)
+PromptStream::PromptStream(const PromptConfig& config, const std::string& model, uint64_t seed,
+                           const std::string& comparing)
     : config_(config),
       seed_(seed),
+      comparing_(comparing),
       encoder_(model, LearntPart::kAnswers),
       stream_(Task::Stream(seed)) {
   if (!config.task.empty()) {
@@ -86,8 +99,11 @@ void PromptStream::AddFile(const std::string& path, std::vector<Prompt>& to) {
                                           "completion that is expected, this is " +
                                           std::string(Name(row.kind)));
     }
-    Prompt prompt{.ids = encoder_.EncodePrompt(row),
-                  .expected = row.chosen.IsString() ? row.chosen.AsString() : ""};
+    Prompt prompt{.ids = encoder_.EncodePrompt(row), .expected = WordsOf(row.chosen)};
+    if (!comparing_.empty() && prompt.expected.empty()) {
+      throw Error(ErrorCode::kConfig, row.place + ": there is no completion, which the reward " +
+                                          comparing_ + " compares answers with");
+    }
     if (prompt.ids.empty()) {
       throw Error(ErrorCode::kConfig, row.place + ": the prompt has no token");
     }

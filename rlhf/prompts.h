@@ -28,14 +28,16 @@ struct PromptConfig : Config {
 
 struct Prompt {
   std::vector<int32_t> ids;
-  std::string expected;  // the one right answer, where there is one
+  std::string expected;  // the answer that its row or task gives, where there is one
 };
 
 class PromptStream {
  public:
   // model: path of the one whose words prompts are put in. Throws Error naming file and line for
-  // rows that are no prompts (a prompt, alone or with its completion, which is then expected).
-  PromptStream(const PromptConfig& config, const std::string& model, uint64_t seed);
+  // rows that are no prompts (a prompt, alone or with its completion, which is then expected), and
+  // for one without a completion where `comparing`, a reward, needs it.
+  PromptStream(const PromptConfig& config, const std::string& model, uint64_t seed,
+               const std::string& comparing = "");
   ~PromptStream();
 
   std::vector<Prompt> Next(int64_t count);
@@ -52,6 +54,7 @@ class PromptStream {
 
   const PromptConfig config_;
   const uint64_t seed_;
+  const std::string comparing_;
   RowEncoder encoder_;
   std::unique_ptr<Task> task_;
   SplitMix64 stream_;

@@ -34,6 +34,12 @@ int64_t RewardList::ModelBytes(const RewardSetting& setting) const {
   return bytes;
 }
 
+std::string RewardList::comparing() const {
+  const auto found =
+      std::ranges::find_if(entries_, [](const Entry& entry) { return entry.config->compares(); });
+  return found == entries_.end() ? "" : found->name;
+}
+
 RewardConfig& RewardList::Add(const std::string& name) {
   return *entries_.emplace_back(name, Rewards().At(name).make()).config;
 }

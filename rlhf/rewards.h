@@ -25,7 +25,7 @@ namespace weft {
 struct ScoredAnswer {
   std::string prompt;     // as the model read it
   std::string answer;     // without the token that ended it
-  std::string expected;   // what a prompt that has one right answer wants to hear; else ""
+  std::string expected;   // the completion of its prompt's row or task, where there is one; else ""
   bool finished = false;  // it ended by itself
   double outcome = 0;     // of an episode: what the counterpart found it worth
   std::vector<int32_t> prompt_ids;  // of the policy's tokenizer
@@ -54,6 +54,8 @@ struct RewardConfig : Config {
   // Throws Error(kConfig) for what is not there, a model; before a run has a folder.
   virtual void Look() const {}
   virtual std::unique_ptr<Reward> Make(const RewardSetting& setting) const = 0;
+  // Whether it can score only answers to prompts that have a completion.
+  virtual bool compares() const { return false; }
   // Of the models that it reads.
   virtual int64_t ModelBytes(const RewardSetting&) const { return 0; }
 };
@@ -76,6 +78,8 @@ class RewardList {
   // Of all entries; errors say which.
   void Look() const;
   int64_t ModelBytes(const RewardSetting& setting) const;
+  // The first that needs completions; "": none does.
+  std::string comparing() const;
   // Adds an entry with default keys.
   RewardConfig& Add(const std::string& name);
 

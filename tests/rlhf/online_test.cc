@@ -5,9 +5,11 @@
 #include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <set>
 
 #include "base/check.h"
 #include "language/generator.h"
+#include "rlhf/prompts.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/rlhf/method_run.h"
 #include "tests/rlhf/tiny_words.h"
@@ -157,6 +159,42 @@ TEST_F(OnlineBase, DataStayLikelyWhileThePolicyLearns) {
   EXPECT_LT(loss.back(), 0.7 * loss.front());
   const MethodRun half = RunMethod(*Make("ppo", ptx + "total_steps: 3\n"));
   EXPECT_EQ(HashOf(RunMethod(*whole, "serial", &half.cut)), HashOf(run));
+}
+
+TEST_F(OnlineBase, SimilarityNeedsACompletionOfEveryPrompt) {
+  const std::string similarity =
+      "total_steps: 2\nrewards: [{name: similarity, path: " WEFT_TEST_DATA "/language/encoder}]\n";
+  try {
+    RunMethod(*Make("grpo", similarity));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kConfig);
+    EXPECT_THAT(error.message(), testing::HasSubstr("prompts.jsonl:1: there is no completion, "
+                                                    "which the reward similarity compares"));
+  }
+  const std::string path = folder_.Path("answered.jsonl");
+  WriteFileAtomic(path, R"({"prompt":[{"role":"user","content":"one"}],)"
+                        R"("completion":[{"role":"assistant","content":"the word"}]})"
+                        "\n"
+                        R"({"prompt":"two","completion":"a long word"})"
+                        "\n");
+  PromptConfig prompts;
+  prompts.files = {path};
+  std::set<std::string> expected;
+  for (const Prompt& prompt : PromptStream(prompts, folder_.Path("model"), 1).Next(2)) {
+    expected.insert(prompt.expected);
+  }
+  EXPECT_THAT(expected, testing::ElementsAre("a long word", "the word"));
+
+  const auto method =
+      Make("grpo", similarity + "data: {files: " + path + ", evaluation_prompts: 0}\n");
+  const MethodRun run = RunMethod(*method);
+  EXPECT_EQ(HashOf(RunMethod(*method, "threads")), HashOf(run));
+  for (const double reward : run.metrics.at("reward")) {
+    EXPECT_GT(reward, -1);
+    EXPECT_LT(reward, 1);
+    EXPECT_NE(reward, 0);
+  }
 }
 
 TEST_F(OnlineBase, KeepsEverySampleInItsLedger) {

@@ -82,6 +82,45 @@ TEST(Rewards, Gsm8kVerdictsAreThoseOfTheReference) {
   EXPECT_GT(compared, 5);
 }
 
+TEST(Rewards, SimilarityIsTheCosineOfEmbeddings) {
+  const std::string data = WEFT_TEST_DATA "/language/";
+  RewardSum similarity = Parse("[{name: similarity, path: " + data + "encoder}]");
+  const JsonValue recorded = ReadJsonFile(data + "encoder_mean.json");
+  const auto text = [&](size_t i) { return recorded.Find("texts")->Items()[i].AsString(); };
+  // Recorded embeddings have length 1.
+  const auto cosine = [&](size_t a, size_t b) {
+    double sum = 0;
+    for (size_t i = 0; i < 32; ++i) {
+      double x = 0, y = 0;
+      recorded.Find("embeddings")->Items()[a].Items()[i].GetDouble(x);
+      recorded.Find("embeddings")->Items()[b].Items()[i].GetDouble(y);
+      sum += x * y;
+    }
+    return sum;
+  };
+  const std::vector<ScoredAnswer> answers = {{.answer = text(1), .expected = text(2)},
+                                             {.answer = text(3), .expected = text(3)},
+                                             {.answer = "", .expected = text(2)},
+                                             {.answer = text(1), .expected = text(2)}};
+  const std::vector<double> scores = similarity.Score({}, answers);
+  EXPECT_NEAR(scores[0], cosine(1, 2), 1e-6);
+  EXPECT_NEAR(scores[1], 1, 1e-12);
+  EXPECT_NEAR(scores[2], cosine(0, 2), 1e-6);
+  EXPECT_EQ(scores[3], scores[0]);
+  EXPECT_LT(scores[0], 0.99);
+
+  const ScoredAnswer alone{.prompt = "Why?", .answer = "So."};
+  try {
+    similarity.Score({}, {&alone, 1});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kConfig);
+    EXPECT_THAT(error.message(), testing::HasSubstr("rewards.similarity"));
+    EXPECT_THAT(error.message(), testing::HasSubstr("no completion"));
+    EXPECT_THAT(error.message(), testing::HasSubstr("Why?"));
+  }
+}
+
 // A peer that answers one request with a text; what it was asked comes back.
 std::string AnswerOnce(ZmqSocket& socket, const std::string& reply) {
   std::string peer;
