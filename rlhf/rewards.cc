@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "base/text.h"
 
 namespace weft {
 
@@ -45,6 +46,7 @@ RewardConfig& RewardList::Add(const std::string& name) {
 }
 
 void RewardList::Fields(FieldVisitor& v, const char* help) {
+  const std::string text = std::string(help) + "; there are " + Join(Rewards().Names(), ", ");
   v.Sections("rewards",
              {.clear = [this] { entries_.clear(); },
               .make = [this](const std::string& name) -> Config& { return Add(name); },
@@ -56,7 +58,7 @@ void RewardList::Fields(FieldVisitor& v, const char* help) {
                     }
                     return sections;
                   }},
-             help);
+             text.c_str());
 }
 
 RewardSum::RewardSum(const RewardList& list, const RewardSetting& setting) {
