@@ -238,6 +238,39 @@ void LanguageBatch::AddSequence(std::span<const int32_t> sequence,
   }
 }
 
+int64_t SharedBeginning(std::span<const int32_t> a, std::span<const int32_t> b) {
+  return std::ranges::mismatch(a, b).in1 - a.begin();
+}
+
+std::vector<int64_t> LanguageBatch::AddBranches(
+    std::span<const std::span<const int32_t>> sequences) {
+  int64_t shared = std::ssize(sequences) > 1 ? std::ssize(sequences[0]) : 0;
+  for (const auto& sequence : sequences) {
+    WEFT_CHECK(!sequence.empty()) << "a sequence needs a token to be scored at";
+    shared = std::min({shared, SharedBeginning(sequences[0], sequence), std::ssize(sequence) - 1});
+  }
+  const auto add = [&](std::span<const int32_t> tokens_of, int64_t past, int64_t parent) {
+    spans.push_back({.first_row = tokens(),
+                     .rows = std::ssize(tokens_of),
+                     .past = past,
+                     .pages = nullptr,
+                     .parent = parent});
+    for (const int32_t id : tokens_of) {
+      positions.push_back(static_cast<int32_t>(past++));
+      ids.push_back(id);
+      targets.push_back(-1);
+    }
+  };
+  const int64_t parent = shared > 0 ? std::ssize(spans) : -1;
+  if (shared > 0) add(sequences[0].first(shared), 0, -1);
+  std::vector<int64_t> last;
+  for (const auto& sequence : sequences) {
+    add(sequence.subspan(shared), shared, parent);
+    last.push_back(tokens() - 1);
+  }
+  return last;
+}
+
 LanguageLearner::LanguageLearner(const LanguageTraining& config, const Replica& replica,
                                  double temperature)
     : Learner(config.LearnerSettings()),

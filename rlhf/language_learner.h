@@ -114,6 +114,9 @@ struct LanguageBatch {
   // A sequence. learnt [ids]: 1 for each token that is to be foreseen by the one before it, so that
   // the last token needs no row and has none; empty: a row for every token, nothing is wanted.
   void AddSequence(std::span<const int32_t> sequence, std::span<const uint8_t> learnt);
+  // Sequences of which nothing is wanted. What all begin with has its rows once; the rest of each,
+  // its last token at least, has rows of its own. Returns the rows of their last tokens.
+  std::vector<int64_t> AddBranches(std::span<const std::span<const int32_t>> sequences);
   // use(number, row) for the rows of which something is wanted.
   template <class F>
   void ForWanted(F&& use) const {
@@ -123,6 +126,8 @@ struct LanguageBatch {
     }
   }
 };
+// The number of tokens that both begin with.
+int64_t SharedBeginning(std::span<const int32_t> a, std::span<const int32_t> b);
 // The answers to some of the prompts, in order.
 LanguageBatch BatchOf(const Samples& samples, std::span<const int64_t> prompts);
 

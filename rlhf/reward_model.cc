@@ -1,7 +1,9 @@
 #include "rlhf/reward_model.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 
 #include "base/check.h"
 #include "base/file.h"
@@ -25,6 +27,30 @@ Tensor Picked(const Tensor& x, std::span<const int64_t> rows) {
   }
   return picked;
 }
+
+// As many of the sequences, from the first on, as begin alike and together have no more tokens than
+// `most`, what they share counted once. One that shares much less than those before it is not of
+// them: it has a prompt of its own.
+struct Branches {
+  std::vector<std::span<const int32_t>> sequences;
+  int64_t tokens;
+
+  Branches(std::span<const std::vector<int32_t>> from, int64_t most)
+      : sequences({from[0]}), tokens(std::ssize(from[0])) {
+    int64_t shared = tokens - 1, all = tokens;
+    for (const std::span<const int32_t> next : from.subspan(1)) {
+      const int64_t together =
+          std::min({shared, SharedBeginning(from[0], next), std::ssize(next) - 1});
+      const int64_t count = std::ssize(sequences);
+      if (count > 1 && together < shared - shared / 8) return;
+      if (all + std::ssize(next) - count * together > most) return;
+      all += std::ssize(next);
+      shared = together;
+      tokens = all - count * shared;
+      sequences.push_back(next);
+    }
+  }
+};
 
 }  // namespace
 
@@ -117,15 +143,14 @@ std::vector<double> RewardModel::Score(const Context& context,
                                        std::span<const std::vector<int32_t>> sequences,
                                        int64_t tokens_together) const {
   std::vector<double> scores;
-  for (size_t begin = 0; begin < sequences.size();) {
+  while (!sequences.empty()) {
     LanguageBatch batch;
     std::vector<int64_t> last;
-    for (; begin < sequences.size(); ++begin) {
-      const auto& ids = sequences[begin];
-      WEFT_CHECK(!ids.empty()) << "sequence " << begin << " has no token to be scored at";
-      if (!last.empty() && batch.tokens() + std::ssize(ids) > tokens_together) break;
-      batch.AddSequence(ids, {});
-      last.push_back(batch.tokens() - 1);
+    while (!sequences.empty()) {
+      const Branches next(sequences, tokens_together);
+      if (!last.empty() && batch.tokens() + next.tokens > tokens_together) break;
+      std::ranges::copy(batch.AddBranches(next.sequences), std::back_inserter(last));
+      sequences = sequences.subspan(next.sequences.size());
     }
     const Tensor rows = chat_.model->Forward(context, batch.view(), nullptr);
     for (const float score : ScoreRows(context, *chat_.model, rows, last)) {

@@ -6,6 +6,7 @@
 //   data ==batch==> learner
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 
 #include "language/chat_model.h"
@@ -24,19 +25,9 @@ struct ScoreBatch {
 
   ScoreBatch(const Examples& examples, int64_t begin, int64_t end) {
     for (int64_t s = begin; s < end; s += examples.width) {
-      const int64_t prompt = examples.PromptTokens(s);
-      std::vector<std::vector<int32_t>> answers;
-      for (int64_t i = s; i < s + examples.width; ++i) {
-        const auto answer = examples.Ids(i).subspan(prompt);
-        answers.emplace_back(answer.begin(), answer.end());
-        answers.back().push_back(0);  // never read: it gives the token before it a row
-      }
-      const std::vector<std::span<const int32_t>> views(answers.begin(), answers.end());
-      batch.AddAnswers(examples.Ids(s).first(prompt), views);
-      const size_t spans = batch.spans.size();
-      for (size_t i = spans - answers.size(); i < spans; ++i) {
-        last.push_back(batch.spans[i].first_row + batch.spans[i].rows - 1);
-      }
+      std::vector<std::span<const int32_t>> answers;
+      for (int64_t i = s; i < s + examples.width; ++i) answers.push_back(examples.Ids(i));
+      std::ranges::copy(batch.AddBranches(answers), std::back_inserter(last));
     }
   }
 };

@@ -52,6 +52,34 @@ TEST(RewardModel, ScoresAsTransformersDoes) {
   }
 }
 
+TEST(RewardModel, SequencesThatBeginAlikeScoreAsThoughAlone) {
+  const auto model = MakeTiny(TinyScorer());
+  const std::vector<std::vector<std::vector<int32_t>>> groups = {
+      {{1, 2, 3, 4, 5}, {1, 2, 3, 9}, {1, 2, 3, 4, 7, 8}},
+      {{5, 6, 7}, {5, 6, 7}},    // one text twice
+      {{8, 9, 10, 11}, {8, 9}},  // one the beginning of another
+      {{3, 4}, {4, 3}, {12}}};   // nothing in common
+  const std::vector<int64_t> tokens = {3 + 2 + 1 + 3, 2 + 1 + 1, 1 + 3 + 1, 2 + 2 + 1};
+  LanguageBatch together;
+  std::vector<int64_t> last;
+  std::vector<float> alone;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const std::vector<std::span<const int32_t>> views(groups[g].begin(), groups[g].end());
+    const int64_t before = together.tokens();
+    for (const int64_t row : together.AddBranches(views)) last.push_back(row);
+    EXPECT_EQ(together.tokens() - before, tokens[g]) << "group " << g;
+    for (const auto& sequence : groups[g]) {
+      LanguageBatch batch;
+      batch.AddSequence(sequence, {});
+      const Tensor rows = model->Forward({}, batch.view(), nullptr);
+      const std::vector<int64_t> end = {batch.tokens() - 1};
+      alone.push_back(ScoreRows({}, *model, rows, end)[0]);
+    }
+  }
+  const Tensor rows = model->Forward({}, together.view(), nullptr);
+  EXPECT_EQ(ScoreRows({}, *model, rows, last), alone);
+}
+
 TEST(RewardModel, HeadGradientMatchesFiniteDifferences) {
   const auto model = MakeTiny(TinyScorer());
   model->EnableGradient();
