@@ -21,6 +21,8 @@ void NetworkConfig::Fields(FieldVisitor& visitor) {
                  "recurrent layer after the hidden layers, for what one observation does not show");
   visitor.Field("recurrent_size", recurrent_size, "units of the recurrent layer",
                 Range::Between(1, 65536));
+  visitor.Field("recurrent_hidden", recurrent_hidden,
+                "sizes of hidden layers behind the recurrent layer", Range::Between(1, 65536));
   visitor.Field("orthogonal", orthogonal,
                 "orthogonal initial weights and zero biases; false: uniform, as torch's default");
   visitor.Field("shared", shared, "one trunk for policy and value instead of one each");
@@ -58,10 +60,15 @@ Trunk::Trunk(const NetworkConfig& config, const Shape& observation, Rng& rng)
     recurrent_ =
         std::make_unique<Gru>(mlp_->out(), config.recurrent_size, recurrent_initialisation, rng);
   }
+  if (recurrent_) {
+    after_ =
+        std::make_unique<Mlp>(recurrent_->out(), config.recurrent_hidden,
+                              config.hidden_activation(), config.layer_norm, initialisation, rng);
+  }
 }
 
 int64_t Trunk::out() const {
-  return recurrent_ ? recurrent_->out() : mlp_->out();
+  return after_ ? after_->out() : mlp_->out();
 }
 
 RecurrentState Trunk::InitialState(int64_t rows) const {
@@ -82,7 +89,7 @@ Tensor Trunk::Forward(const Tensor& observation) const {
 
 Tensor Trunk::Step(const Tensor& observation, const Tensor& first, RecurrentState& state) const {
   const Tensor features = Features(observation);
-  return recurrent_ ? recurrent_->Step(features, first, state) : features;
+  return recurrent_ ? after_->Forward(recurrent_->Step(features, first, state)) : features;
 }
 
 Tensor Trunk::Sequence(const Tensor& observation, const Tensor& first,
@@ -93,14 +100,16 @@ Tensor Trunk::Sequence(const Tensor& observation, const Tensor& first,
   const Tensor features =
       Features(Reshape(observation, shape.DropFirst().WithDim(0, steps * rows)));  // [T * B, F']
   const Tensor sequence = Reshape(features, {steps, rows, features.dim(1)});
-  return recurrent_ ? recurrent_->Sequence(sequence, first, state) : sequence;
+  return recurrent_ ? after_->Forward(recurrent_->Sequence(sequence, first, state)) : sequence;
 }
 
 void Trunk::Collect(std::string_view prefix, std::vector<NamedParameter>& out) {
   const std::string base(prefix);
   if (cnn_) cnn_->Collect(base + "cnn.", out);
   mlp_->Collect(base + "hidden.", out);
-  if (recurrent_) recurrent_->Collect(base + "recurrent.", out);
+  if (!recurrent_) return;
+  recurrent_->Collect(base + "recurrent.", out);
+  after_->Collect(base + "recurrent.hidden.", out);
 }
 
 }  // namespace weft

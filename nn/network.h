@@ -1,6 +1,6 @@
 // The network between observations and heads, described by a config and built from layers: pixels
-// go through the Nature CNN, everything else is flat; then hidden layers, then a recurrent layer if
-// there is one. The heads (policy, value) belong to the algorithms.
+// go through the Nature CNN, everything else is flat; then hidden layers, then, if there is one, a
+// recurrent layer and the layers behind it. The heads (policy, value) belong to the algorithms.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,7 @@ struct NetworkConfig : Config {
   bool layer_norm = false;
   std::string recurrent = "none";
   int64_t recurrent_size = 128;
+  std::vector<int64_t> recurrent_hidden;
   bool orthogonal = true;
   bool shared = false;
 
@@ -55,7 +56,7 @@ class Trunk final : public Module {
   // [T, B, ..], first u8 [T, B] -> [T, B, F]; without a recurrent layer all rows at once.
   Tensor Sequence(const Tensor& observation, const Tensor& first, RecurrentState& state) const;
 
-  // Parameters: cnn.*, hidden.N.*, recurrent.*
+  // Parameters: cnn.*, hidden.N.*, recurrent.*, recurrent.hidden.N.*
   void Collect(std::string_view prefix, std::vector<NamedParameter>& out) override;
   // Appends one step to a graph; state is used and replaced only with a recurrent layer.
   std::string Export(OnnxGraph& graph, std::string_view prefix, const std::string& x,
@@ -68,6 +69,7 @@ class Trunk final : public Module {
   std::unique_ptr<NatureCnn> cnn_;
   std::unique_ptr<Mlp> mlp_;
   std::unique_ptr<Recurrent> recurrent_;
+  std::unique_ptr<Mlp> after_;  // with the recurrent layer
 };
 
 }  // namespace weft

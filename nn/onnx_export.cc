@@ -141,7 +141,9 @@ std::string Trunk::Export(OnnxGraph& graph, std::string_view prefix, const std::
   std::string h = cnn_ ? cnn_->Export(graph, Path(prefix, "cnn."), x)
                        : graph.Node("Flatten", {x}, {{"axis", int64_t{1}}});
   h = mlp_->Export(graph, Path(prefix, "hidden."), h);
-  return recurrent_ ? recurrent_->ExportStep(graph, Path(prefix, "recurrent."), h, state) : h;
+  if (!recurrent_) return h;
+  h = recurrent_->ExportStep(graph, Path(prefix, "recurrent."), h, state);
+  return after_->Export(graph, Path(prefix, "recurrent.hidden."), h);
 }
 
 std::string DistributionHead::ExportMode(OnnxGraph& graph, std::string_view prefix,

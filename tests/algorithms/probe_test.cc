@@ -83,7 +83,8 @@ class PpoMemory : public testing::TestWithParam<std::string> {};
 TEST_P(PpoMemory, RecurrentNetworksSolveTheMemoryProbe) {
   EXPECT_EQ(ReturnOf(PpoOn("Probe-Memory-v0"),
                      {"network.recurrent=" + GetParam(), "network.recurrent_size=16",
-                      "total_steps=30000", "rollout_steps=16", "minibatch=64", "gamma=0.95"}),
+                      "network.recurrent_hidden=[16]", "total_steps=30000", "rollout_steps=16",
+                      "minibatch=64", "gamma=0.95"}),
             1);
 }
 INSTANTIATE_TEST_SUITE_P(Cells, PpoMemory, testing::Values("lstm", "gru"));

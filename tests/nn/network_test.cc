@@ -59,9 +59,10 @@ TEST(Network, RecurrentTrunkNeedsItsState) {
   NetworkConfig config;
   config.recurrent = "lstm";
   config.recurrent_size = 7;
+  config.recurrent_hidden = {5};
   Rng rng(1, Purpose::kInitialise);
   Trunk trunk(config, {3}, rng);
-  EXPECT_EQ(trunk.out(), 7);
+  EXPECT_EQ(trunk.out(), 5);
   EXPECT_THROW(trunk.Forward(Tensor::Zeros({1, 3})), Error);
   RecurrentState state = trunk.InitialState(2);
   const Tensor first = Tensor::Zeros({2}, DType::kUInt8);

@@ -185,6 +185,7 @@ void ExpectRecurrentAgrees(const std::string& kind) {
   NetworkConfig config;
   config.recurrent = kind;
   config.recurrent_size = 6;
+  config.recurrent_hidden = {5};
   Trunk trunk(config, {3}, rng);
   RecurrentState state{.hidden = Normal({4, 6}, rng), .cell = Normal({4, 6}, rng)};
   const bool lstm = kind == "lstm";
@@ -199,7 +200,7 @@ void ExpectRecurrentAgrees(const std::string& kind) {
   values.Set("x", x);
   values.Set("hidden", state.hidden);
   if (lstm) values.Set("cell", state.cell);
-  graph.Output("y", trunk.Export(graph, "", input, names), DType::kFloat32, {OnnxGraph::kBatch, 6});
+  graph.Output("y", trunk.Export(graph, "", input, names), DType::kFloat32, {OnnxGraph::kBatch, 5});
   graph.Output("next_hidden", names.hidden, DType::kFloat32, {OnnxGraph::kBatch, 6});
   values.Set("y", trunk.Step(x, Tensor::Zeros({4}, DType::kUInt8), state));
   values.Set("next_hidden", state.hidden);
