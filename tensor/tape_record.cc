@@ -1,6 +1,7 @@
 #include "tensor/tape_record.h"
 
 #include <atomic>
+#include <iterator>
 
 namespace weft {
 namespace {
@@ -8,9 +9,11 @@ namespace {
 constinit std::atomic<uint64_t> next_tape_number{1};
 
 constexpr const char* kUnaryNames[] = {
-    "Neg",     "Exp",      "Log", "Sqrt", "Square", "Abs",        "Tanh", "Relu",
-    "Sigmoid", "Softplus", "Elu", "Gelu", "Silu",   "Reciprocal", "Sin",  "Cos"};
+    "Neg",      "Exp", "Log",  "Sqrt",    "Square", "Abs",        "Tanh", "Relu", "Sigmoid",
+    "Softplus", "Elu", "Gelu", "GeluErf", "Silu",   "Reciprocal", "Sin",  "Cos"};
+static_assert(std::size(kUnaryNames) == static_cast<size_t>(Unary::kCos) + 1);
 constexpr const char* kBinaryNames[] = {"Add", "Sub", "Mul", "Div", "Minimum", "Maximum"};
+static_assert(std::size(kBinaryNames) == static_cast<size_t>(Binary::kMaximum) + 1);
 
 }  // namespace
 
