@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <span>
+#include <sstream>
 
 #include "algorithms/algorithm.h"
 #include "base/file.h"
@@ -44,6 +45,25 @@ struct SeedRun {
   int64_t seed = 0;
   std::string path() const { return "runs/" + name; }
 };
+
+// Throws Error(kConfig) where a run is there that was made with other words on the command line.
+void CheckConfig(const SeedRun& run, const ReproOptions& options) {
+  const std::string path = run.path() + "/config.yaml";
+  if (!FileExists(path)) return;
+  const std::string have = ToYaml(*LoadMethod(ConfigSource::File(path)));
+  const std::string want = ToYaml(*Load(path, options));
+  std::istringstream want_lines(want), have_lines(have);
+  std::string now, then;
+  while (std::getline(want_lines, now) && std::getline(have_lines, then)) {
+    if (now == then || now.starts_with("threads:")) continue;
+    throw Error(
+        ErrorCode::kConfig,
+        fmt::format("{} was made with \"{}\", not \"{}\": remove the folder, or ask for what "
+                    "it was made with",
+                    run.path(), then.substr(then.find_first_not_of(' ')),
+                    now.substr(now.find_first_not_of(' '))));
+  }
+}
 
 // The result that a finished run left in its manifest; null before that.
 Json ResultOf(const SeedRun& run) {
@@ -211,6 +231,7 @@ int Repro(const ReproOptions& options) {
                 "configs of language models and of environments make tables of their own: name one "
                 "kind");
   }
+  for (const SeedRun& run : all) CheckConfig(run, options);
   RunAll(all, options);
   const std::vector<std::string> header =
       language ? std::vector<std::string>{"run",         "steps", "figure",    "before", "after",

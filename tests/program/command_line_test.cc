@@ -62,6 +62,19 @@ TEST(CommandLine, ReproNamesTheEnvironmentOfTheCommandLine) {
   EXPECT_TRUE(std::filesystem::exists(weft.folder() + "/runs/repro-ppo-short-Probe-Value-v0-1"));
 }
 
+TEST(CommandLine, ReproTakesNoRunOfAnotherConfigForItsOwn) {
+  const WeftProcess weft;
+  weft.Write("short.yaml", kShort);
+  const std::string command = "repro short.yaml seeds=1 total_steps=256";
+  ASSERT_EQ(weft.Run(command).status, 0);
+  EXPECT_EQ(weft.Run(command + " threads=2").status, 0);
+  const auto other = weft.Run(command + " gamma=0.5");
+  EXPECT_EQ(other.status, 78);
+  EXPECT_NE(other.error.find("runs/repro-ppo-short-1 was made with \"gamma: "), std::string::npos)
+      << other.error;
+  EXPECT_NE(other.error.find("not \"gamma: 0.5\""), std::string::npos) << other.error;
+}
+
 struct Mistake {
   const char* arguments;
   const char* says;
