@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
@@ -44,11 +45,28 @@ int UsableCores() {
 // or descheduled worker did not begin.
 enum Stage : uint32_t { kOpen = 0, kTaken = 1, kDone = 2, kStageMask = 3 };
 
+// The lowest range of those that a thread saw throw.
+struct Failure {
+  int64_t begin = std::numeric_limits<int64_t>::max();
+  std::exception_ptr exception;
+
+  void Add(const Failure& other) {
+    if (other.begin < begin) *this = other;
+  }
+};
+
 struct alignas(64) Slot {
   std::atomic<uint32_t> state{kDone};
   std::atomic<bool> sleeping{false};
-  std::exception_ptr failure;
+  Failure failure;
 };
+
+// Pieces of a share that were claimed, by its own thread or by one that had finished its own.
+struct alignas(64) Progress {
+  std::atomic<int64_t> claimed{0};
+};
+// Of a share that is balanced: the last one may be waited for.
+constexpr int64_t kPieces = 16;
 
 void FutexWait(std::atomic<uint32_t>& word, uint32_t expected) {
   syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
@@ -63,7 +81,7 @@ thread_local bool inside = false;
 }  // namespace
 
 struct ThreadPool::State {
-  explicit State(int count_of_slots) : slots(count_of_slots) {}
+  explicit State(int count_of_slots) : slots(count_of_slots), progress(count_of_slots + 1) {}
 
   std::atomic<bool> busy{false};
   std::atomic<bool> stop{false};
@@ -72,19 +90,39 @@ struct ThreadPool::State {
   // The job; written before the slots are opened, read after one is taken.
   const RangeFunction* function = nullptr;
   int64_t count = 0, grain = 1, shares = 1;
+  bool balanced = false;
 
-  std::vector<Slot> slots;  // slots[i] belongs to share i + 1; the caller runs share 0
+  std::vector<Slot> slots;         // slots[i] belongs to share i + 1; the caller runs share 0
+  std::vector<Progress> progress;  // of each share, when they are balanced
   std::vector<std::thread> workers;
 
-  void RunShare(int64_t share, std::exception_ptr& failure) {
-    const int64_t units = (count + grain - 1) / grain;
-    const int64_t begin = units * share / shares * grain;
-    const int64_t end = std::min(count, units * (share + 1) / shares * grain);
-    inside = true;
+  // Units [begin, end) of the job.
+  void RunUnits(int64_t begin, int64_t end, Failure& failure) {
+    if (begin == end) return;
     try {
-      (*function)(begin, end);
+      (*function)(begin * grain, std::min(count, end * grain));
     } catch (...) {
-      failure = std::current_exception();
+      failure.Add({begin, std::current_exception()});
+    }
+  }
+
+  void RunShare(int64_t share, Failure& failure) {
+    const int64_t units = (count + grain - 1) / grain;
+    inside = true;
+    if (!balanced) {
+      RunUnits(units * share / shares, units * (share + 1) / shares, failure);
+    } else {
+      for (int64_t i = 0; i < shares; ++i) {
+        const int64_t from = (share + i) % shares, end = units * (from + 1) / shares;
+        const int64_t begin = units * from / shares;
+        std::atomic<int64_t>& claimed = progress[from].claimed;
+        while (claimed.load(std::memory_order_relaxed) < kPieces) {
+          const int64_t piece = claimed.fetch_add(1, std::memory_order_relaxed);
+          if (piece >= kPieces) break;
+          RunUnits(begin + (end - begin) * piece / kPieces,
+                   begin + (end - begin) * (piece + 1) / kPieces, failure);
+        }
+      }
     }
     inside = false;
   }
@@ -138,12 +176,15 @@ struct ThreadPool::State {
     function = &work;
     ++job;
     const uint32_t open = job << 2 | kOpen;
+    if (balanced) {
+      for (Progress& share : progress) share.claimed.store(0, std::memory_order_relaxed);
+    }
     for (int64_t share = 1; share < shares; ++share) {
       Slot& slot = slots[share - 1];
       slot.state.store(open, std::memory_order_seq_cst);
       if (slot.sleeping.exchange(false, std::memory_order_seq_cst)) FutexWake(slot.state);
     }
-    std::exception_ptr failure;
+    Failure failure;
     RunShare(0, failure);
     for (int64_t share = 1; share < shares; ++share) {
       Slot& slot = slots[share - 1];
@@ -158,12 +199,11 @@ struct ThreadPool::State {
         Pause();
         if (spins % 1024 == 0) sched_yield();
       }
-      if (slot.failure && !failure) failure = slot.failure;
-      slot.failure = nullptr;
+      failure.Add(std::exchange(slot.failure, {}));
     }
-    if (failure) {
+    if (failure.exception) {
       busy.store(false, std::memory_order_release);
-      std::rethrow_exception(failure);
+      std::rethrow_exception(failure.exception);
     }
   }
 };
@@ -188,6 +228,14 @@ ThreadPool::~ThreadPool() {
 }
 
 void ThreadPool::ParallelFor(int64_t count, int64_t grain, RangeFunction function) {
+  Share(count, grain, function, false);
+}
+
+void ThreadPool::ParallelForBalanced(int64_t count, int64_t grain, RangeFunction function) {
+  Share(count, grain, function, true);
+}
+
+void ThreadPool::Share(int64_t count, int64_t grain, RangeFunction function, bool balanced) {
   if (count <= 0) return;
   grain = std::max<int64_t>(grain, 1);
   const int64_t shares = std::min<int64_t>(threads_, (count - 1) / grain + 1);
@@ -198,6 +246,7 @@ void ThreadPool::ParallelFor(int64_t count, int64_t grain, RangeFunction functio
   state_->count = count;
   state_->grain = grain;
   state_->shares = shares;
+  state_->balanced = balanced;
   state_->Run(function);
   state_->busy.store(false, std::memory_order_release);
 }
@@ -208,23 +257,19 @@ void ThreadPool::ParallelForDynamic(int64_t count, int64_t grain, RangeFunction 
   const int64_t ranges = (count - 1) / grain + 1;
   std::atomic<int64_t> next{0};
   std::mutex failure_mutex;
-  int64_t failed_range = std::numeric_limits<int64_t>::max();
-  std::exception_ptr failure;
+  Failure failure;
   auto claim = [&](int64_t, int64_t) {
     for (int64_t range; (range = next.fetch_add(1, std::memory_order_relaxed)) < ranges;) {
       try {
         function(range * grain, std::min(count, (range + 1) * grain));
       } catch (...) {
         const std::lock_guard lock(failure_mutex);
-        if (range < failed_range) {
-          failed_range = range;
-          failure = std::current_exception();
-        }
+        failure.Add({range, std::current_exception()});
       }
     }
   };
   ParallelFor(std::min<int64_t>(threads_, ranges), 1, claim);
-  if (failure) std::rethrow_exception(failure);
+  if (failure.exception) std::rethrow_exception(failure.exception);
 }
 
 }  // namespace weft

@@ -43,12 +43,18 @@ class ThreadPool {
   // time; a nested call runs inline.
   void ParallelFor(int64_t count, int64_t grain, RangeFunction function);
 
+  // As ParallelFor, but a thread that is done goes on with pieces of what the others have not
+  // begun: for long work, where a core that others use too, or a slower one, would be waited for.
+  void ParallelForBalanced(int64_t count, int64_t grain, RangeFunction function);
+
   // As ParallelFor, but ranges of `grain` are claimed one by one: for tasks of uneven length
   // (environment steps).
   void ParallelForDynamic(int64_t count, int64_t grain, RangeFunction function);
 
  private:
   struct State;
+  void Share(int64_t count, int64_t grain, RangeFunction function, bool balanced);
+
   int threads_;
   std::unique_ptr<State> state_;
 };

@@ -30,11 +30,23 @@ inline bool WorthSharing(const Context& context, double nanoseconds) {
   return context.pool != nullptr && nanoseconds >= kWorthSharing && context.pool->threads() > 1;
 }
 
+// function(begin, end) over [0, count) on several threads, for work that is worth it.
+template <class F>
+void Share(const Context& context, int64_t count, int64_t grain, double nanoseconds, F& function) {
+  constexpr double kWorthBalancing = 20 * kWorthSharing;
+  if (nanoseconds < kWorthBalancing) {
+    context.pool->ParallelFor(count, grain, function);
+  } else {
+    context.pool->ParallelForBalanced(count, grain, function);
+  }
+}
+
 // function(begin, end) over [0, count), on several threads when count * cost is worth it.
 template <class F>
 void Split(const Context& context, int64_t count, int64_t grain, double cost, F&& function) {
-  if (WorthSharing(context, static_cast<double>(count) * cost)) {
-    context.pool->ParallelFor(count, grain, function);
+  const double nanoseconds = static_cast<double>(count) * cost;
+  if (WorthSharing(context, nanoseconds)) {
+    Share(context, count, grain, nanoseconds, function);
   } else {
     function(0, count);
   }
@@ -78,13 +90,14 @@ inline bool Streamed(const DenseWork& work) {
 // The products of a KernelTable or PairTable, on several threads when they are worth it.
 template <class Table>
 void ShareDense(const Context& context, const Table& table, const DenseWork& work) {
-  const bool share = WorthSharing(context, ProductCost(work.rows, work.in, work.out));
+  const double cost = ProductCost(work.rows, work.in, work.out);
+  const bool share = WorthSharing(context, cost);
   const TileUse use = Streamed(work) ? TileUse::kStreamed
                       : share        ? TileUse::kShared
                                      : TileUse::kAlone;
   if (share) {
     auto run = [&](int64_t begin, int64_t end) { table.dense(work, use, begin, end); };
-    context.pool->ParallelFor(table.dense_tiles(work, use), 1, run);
+    Share(context, table.dense_tiles(work, use), 1, cost, run);
   } else {
     table.dense(work, use, 0, INT64_MAX);
   }
@@ -92,9 +105,10 @@ void ShareDense(const Context& context, const Table& table, const DenseWork& wor
 template <class Table>
 void ShareWeightGradient(const Context& context, const Table& table,
                          const WeightGradientWork& work) {
-  if (WorthSharing(context, ProductCost(work.rows, work.in, work.out))) {
+  const double cost = ProductCost(work.rows, work.in, work.out);
+  if (WorthSharing(context, cost)) {
     auto run = [&](int64_t begin, int64_t end) { table.weight_gradient(work, begin, end); };
-    context.pool->ParallelFor(table.weight_gradient_tiles(work), 1, run);
+    Share(context, table.weight_gradient_tiles(work), 1, cost, run);
   } else {
     table.weight_gradient(work, 0, INT64_MAX);
   }

@@ -18,6 +18,10 @@ namespace weft {
 namespace {
 
 using Ranges = std::vector<std::pair<int64_t, int64_t>>;
+using Method = void (ThreadPool::*)(int64_t, int64_t, RangeFunction);
+
+constexpr Method kMethods[] = {&ThreadPool::ParallelFor, &ThreadPool::ParallelForBalanced,
+                               &ThreadPool::ParallelForDynamic};
 
 // The ranges of one call, sorted by their begin.
 template <class Call>
@@ -40,10 +44,8 @@ TEST_P(ThreadPoolSize, RangesCoverTheCountOnceInMultiplesOfTheGrain) {
   ThreadPool pool(GetParam());
   for (const int64_t count : {1, 2, 7, 64, 1000}) {
     for (const int64_t grain : {1, 3, 64, 5000}) {
-      for (const bool dynamic : {false, true}) {
-        const Ranges ranges = Collect([&](RangeFunction f) {
-          dynamic ? pool.ParallelForDynamic(count, grain, f) : pool.ParallelFor(count, grain, f);
-        });
+      for (const Method method : kMethods) {
+        const Ranges ranges = Collect([&](RangeFunction f) { (pool.*method)(count, grain, f); });
         int64_t expected = 0;
         for (const auto& [begin, end] : ranges) {
           EXPECT_EQ(begin, expected);
@@ -52,9 +54,9 @@ TEST_P(ThreadPoolSize, RangesCoverTheCountOnceInMultiplesOfTheGrain) {
           expected = end;
         }
         EXPECT_EQ(expected, count);
-        if (dynamic) {
+        if (method == &ThreadPool::ParallelForDynamic) {
           EXPECT_EQ(static_cast<int64_t>(ranges.size()), (count + grain - 1) / grain);
-        } else {
+        } else if (method == &ThreadPool::ParallelFor) {
           EXPECT_LE(static_cast<int>(ranges.size()), GetParam());
         }
       }
@@ -70,7 +72,7 @@ TEST_P(ThreadPoolSize, ManyShortJobsEachRunEveryRangeOnce) {
     auto add = [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) sums[i] += job;
     };
-    pool.ParallelFor(static_cast<int64_t>(sums.size()), 1, add);
+    (pool.*kMethods[job % 3])(static_cast<int64_t>(sums.size()), 1, add);
     total += job;
   }
   for (const int64_t sum : sums) EXPECT_EQ(sum, total);
@@ -91,9 +93,9 @@ TEST_P(ThreadPoolSize, ExceptionOfTheLowestRangeIsRethrownAndThePoolGoesOn) {
   ThreadPool pool(GetParam());
   auto fail = [](int64_t begin, int64_t) { throw std::runtime_error(std::to_string(begin)); };
   for (int i = 0; i < 100; ++i) {
-    for (const bool dynamic : {false, true}) {
+    for (const Method method : kMethods) {
       try {
-        dynamic ? pool.ParallelForDynamic(64, 1, fail) : pool.ParallelFor(64, 1, fail);
+        (pool.*method)(64, 1, fail);
         FAIL() << "nothing was thrown";
       } catch (const std::runtime_error& error) {
         EXPECT_STREQ(error.what(), "0");
@@ -123,6 +125,25 @@ TEST_P(ThreadPoolSize, NestedCallsRunInline) {
   };
   pool.ParallelFor(16, 1, outer);
   EXPECT_EQ(done, 16 * 50);
+}
+
+// The thread that holds the first range waits until all others are done: someone else must do them.
+TEST(ThreadPool, BalancedWorkIsTakenOverFromAThreadThatIsHeldUp) {
+  ThreadPool pool(2);
+  for (int i = 0; i < 100; ++i) {
+    std::atomic<int64_t> done{0};
+    auto wait = [&](int64_t begin, int64_t end) {
+      const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+      while (begin == 0 && done < 64 - end && std::chrono::steady_clock::now() < give_up) {
+        std::this_thread::yield();
+      }
+      done += end - begin;
+      if (begin == 0) {
+        EXPECT_EQ(done, 64);
+      }
+    };
+    pool.ParallelForBalanced(64, 1, wait);
+  }
 }
 
 TEST(ThreadPool, CallersOnSeveralThreadsDoNotDisturbEachOther) {
