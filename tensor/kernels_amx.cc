@@ -11,10 +11,12 @@ namespace weft::kernels {
 namespace {
 
 constexpr int64_t kTile = 16, kPanel = 64;
-// Pairs of a panel that stay in the first-level cache while rows pass by, and rows that do.
-constexpr int64_t kChunk = 112, kMostRows = 256;
+constexpr int64_t kBlock = 2 * kTile;  // rows and columns of four tiles of sums
+// Pairs of a panel that rows pass by before the next ones are read, and rows that do.
+constexpr int64_t kChunk = 384, kMostRows = 256;
 
-// Tiles 0 to 3 hold sums of up to 16 rows by 64 columns, 4 rows of x, 5 to 7 columns of w.
+// Tiles 0 and 1 hold sums of up to 16 rows by 32 columns, 2 and 3 those of as many rows below or of
+// the columns beside; 4 and 5 rows of x; 6 and 7 columns of w.
 class TileScope {
  public:
   explicit TileScope(int64_t rows) { SetRows(rows); }
@@ -22,7 +24,7 @@ class TileScope {
   TileScope(const TileScope&) = delete;
   TileScope& operator=(const TileScope&) = delete;
 
-  // Of sums and of x. What the tiles hold is lost.
+  // Up to 32 of sums and of x. What the tiles hold is lost.
   void SetRows(int64_t rows) {
     if (rows == rows_) return;
     rows_ = rows;
@@ -31,10 +33,13 @@ class TileScope {
       uint16_t column_bytes[16] = {};
       uint8_t rows[16] = {};
     } config;
-    for (int tile = 0; tile < 8; ++tile) {
-      config.column_bytes[tile] = 64;
-      config.rows[tile] = static_cast<uint8_t>(tile < 5 ? rows : kTile);
-    }
+    const bool two = rows > kTile;
+    const auto above = static_cast<uint8_t>(two ? kTile : rows);
+    const auto below = static_cast<uint8_t>(two ? rows - kTile : rows);
+    for (int tile = 0; tile < 8; ++tile) config.column_bytes[tile] = 64;
+    config.rows[0] = config.rows[1] = config.rows[4] = above;
+    config.rows[2] = config.rows[3] = config.rows[5] = below;
+    config.rows[6] = config.rows[7] = kTile;
     _tile_loadconfig(&config);
   }
 
@@ -47,9 +52,9 @@ struct Operand {
   const uint32_t* data;
   int64_t stride;  // in pairs
 };
-template <int64_t kColumns>
+template <int64_t kRows, int64_t kColumns>
 struct Copy {
-  alignas(64) uint32_t pairs[kTile * kColumns];
+  alignas(64) uint32_t pairs[kRows * kColumns];
 
   Operand Of(const uint32_t* from, int64_t stride, int64_t rows, int64_t columns) {
     std::memset(pairs, 0, sizeof(pairs));
@@ -60,41 +65,80 @@ struct Copy {
   }
 };
 
-[[gnu::always_inline]] inline void Add(const Operand& x, const Operand& w, int64_t vectors) {
-  const int64_t stride = w.stride * 4;
-  _tile_loadd(4, x.data, x.stride * 4);
-  _tile_loadd(5, w.data, stride);
-  _tile_dpbf16ps(0, 4, 5);
-  if (vectors == 1) return;
-  _tile_loadd(6, w.data + kTile, stride);
-  _tile_dpbf16ps(1, 4, 6);
-  if (vectors == 2) return;
-  _tile_loadd(7, w.data + 2 * kTile, stride);
-  _tile_dpbf16ps(2, 4, 7);
-  if (vectors == 3) return;
-  _tile_loadd(5, w.data + 3 * kTile, stride);
-  _tile_dpbf16ps(3, 4, 5);
-}
-
 [[gnu::always_inline]] inline void ZeroSums() {
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
   _tile_zero(3);
 }
-// Sums as rows of 64.
-void LoadSums(const float* from, int64_t vectors) {
-  _tile_loadd(0, from, kPanel * 4);
-  if (vectors > 1) _tile_loadd(1, from + kTile, kPanel * 4);
-  if (vectors > 2) _tile_loadd(2, from + 2 * kTile, kPanel * 4);
-  if (vectors > 3) _tile_loadd(3, from + 3 * kTile, kPanel * 4);
-}
-void StoreSums(float* to, int64_t vectors) {
-  _tile_stored(0, to, kPanel * 4);
-  if (vectors > 1) _tile_stored(1, to + kTile, kPanel * 4);
-  if (vectors > 2) _tile_stored(2, to + 2 * kTile, kPanel * 4);
-  if (vectors > 3) _tile_stored(3, to + 3 * kTile, kPanel * 4);
-}
+
+// Four tiles of sums side by side, for few rows: each weight is read once.
+struct Wide {
+  static constexpr int64_t kColumns = 4 * kTile;
+
+  [[gnu::always_inline]] static void Add(const Operand& x, const Operand& w, int64_t vectors) {
+    const int64_t stride = w.stride * 4;
+    _tile_loadd(4, x.data, x.stride * 4);
+    _tile_loadd(6, w.data, stride);
+    _tile_dpbf16ps(0, 4, 6);
+    if (vectors == 1) return;
+    _tile_loadd(7, w.data + kTile, stride);
+    _tile_dpbf16ps(1, 4, 7);
+    if (vectors == 2) return;
+    _tile_loadd(6, w.data + 2 * kTile, stride);
+    _tile_dpbf16ps(2, 4, 6);
+    if (vectors == 3) return;
+    _tile_loadd(7, w.data + 3 * kTile, stride);
+    _tile_dpbf16ps(3, 4, 7);
+  }
+  // Sums as rows of 64.
+  static void Load(const float* from, int64_t vectors) {
+    _tile_loadd(0, from, kPanel * 4);
+    if (vectors > 1) _tile_loadd(1, from + kTile, kPanel * 4);
+    if (vectors > 2) _tile_loadd(2, from + 2 * kTile, kPanel * 4);
+    if (vectors > 3) _tile_loadd(3, from + 3 * kTile, kPanel * 4);
+  }
+  static void Store(float* to, int64_t vectors) {
+    _tile_stored(0, to, kPanel * 4);
+    if (vectors > 1) _tile_stored(1, to + kTile, kPanel * 4);
+    if (vectors > 2) _tile_stored(2, to + 2 * kTile, kPanel * 4);
+    if (vectors > 3) _tile_stored(3, to + 3 * kTile, kPanel * 4);
+  }
+};
+
+// Two by two: four products for four loads, where Wide takes five.
+struct Square {
+  static constexpr int64_t kColumns = 2 * kTile;
+
+  [[gnu::always_inline]] static void Add(const Operand& x, const Operand& w, int64_t vectors) {
+    const int64_t stride = w.stride * 4;
+    _tile_loadd(4, x.data, x.stride * 4);
+    _tile_loadd(6, w.data, stride);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_loadd(5, x.data + kTile * x.stride, x.stride * 4);
+    _tile_dpbf16ps(2, 5, 6);
+    if (vectors == 1) return;
+    _tile_loadd(7, w.data + kTile, stride);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+  static void Load(const float* from, int64_t vectors) {
+    const float* const below = from + kTile * kPanel;
+    _tile_loadd(0, from, kPanel * 4);
+    _tile_loadd(2, below, kPanel * 4);
+    if (vectors == 1) return;
+    _tile_loadd(1, from + kTile, kPanel * 4);
+    _tile_loadd(3, below + kTile, kPanel * 4);
+  }
+  static void Store(float* to, int64_t vectors) {
+    float* const below = to + kTile * kPanel;
+    _tile_stored(0, to, kPanel * 4);
+    _tile_stored(2, below, kPanel * 4);
+    if (vectors == 1) return;
+    _tile_stored(1, to + kTile, kPanel * 4);
+    _tile_stored(3, below + kTile, kPanel * 4);
+  }
+};
 
 // y = sums + addend, `columns` wide.
 void WriteOut(const float* sums, int64_t rows, int64_t columns, const float* addend,
@@ -116,29 +160,42 @@ int64_t RoundedUp(int64_t count) {
   return (count + kTile - 1) / kTile * kTile;
 }
 
-// Rows of a unit of work: many, to read a panel seldom, but enough units for the threads.
-int64_t RowsTogether(int64_t rows) {
-  const int64_t quarter = RoundedUp((rows + 3) / 4);
-  return Least(kMostRows, quarter < 64 ? 64 : quarter);
+int64_t Panels(int64_t columns) {
+  return (columns + kPanel - 1) / kPanel;
 }
-int64_t RowGroups(const DenseWork& work) {
-  const int64_t together = RowsTogether(work.rows);
-  return (work.rows + together - 1) / together;
-}
+// How a product is cut into units of work, a panel for a group of rows each: many rows, to read a
+// panel seldom, but enough units for the threads. All panels meet one group of rows before the next
+// if those stay in the second-level cache.
+struct Cut {
+  int64_t panels, rows, groups;
+  bool rows_stay;
+
+  explicit Cut(const DenseWork& work) : panels(Panels(work.out)) {
+    constexpr int64_t kEnough = 16, kCache = 1 << 20;
+    const int64_t parts = (kEnough + panels - 1) / panels;
+    rows = RoundedUp((work.rows + parts - 1) / parts);
+    rows = Least(kMostRows, rows < 64 ? 64 : rows);
+    groups = (work.rows + rows - 1) / rows;
+    rows_stay = rows * work.in * 4 <= kCache;
+  }
+};
 int64_t DenseTiles(const DenseWork& work, TileUse) {
-  return (work.out + kPanel - 1) / kPanel * RowGroups(work);
+  const Cut cut(work);
+  return cut.panels * cut.groups;
 }
 
-// Asks for [begin, end) of what lies at `from`, in bytes, to the first-level cache if it is needed
-// at once, else to the second.
-[[gnu::always_inline]] inline void Fetch(const void* from, int64_t begin, int64_t end, bool soon) {
-  for (int64_t line = begin; line < end; line += 64) {
-    const char* const at = static_cast<const char*>(from) + line;
-    if (soon) {
-      _mm_prefetch(at, _MM_HINT_T0);
-    } else {
-      _mm_prefetch(at, _MM_HINT_T1);
-    }
+// Rows that Square takes; the rest are at most 16.
+int64_t SquareRows(int64_t rows) {
+  return rows % kBlock <= kTile ? rows / kBlock * kBlock : rows;
+}
+
+// The 16 rows of a block of weights, `wide` pairs each, to the first-level cache: where a core is
+// shared, its other half leaves too few loads in flight to wait for the second.
+[[gnu::always_inline]] inline void FetchRows(const uint32_t* from, int64_t stride, int64_t wide) {
+#pragma GCC unroll 16
+  for (int64_t row = 0; row < kTile; ++row) {
+#pragma GCC unroll 4
+    for (int64_t c = 0; c < wide; c += kTile) _mm_prefetch(from + row * stride + c, _MM_HINT_T0);
   }
 }
 
@@ -146,66 +203,116 @@ int64_t DenseTiles(const DenseWork& work, TileUse) {
 struct PanelProduct {
   int64_t rows, in, width, columns;  // width: that of the panel, padded
   const uint32_t *x, *w;             // pairs
+  const float* addend;
+  int64_t addend_stride;
+  float* y;
+  int64_t y_stride;
 
-  void Run(const float* addend, int64_t addend_stride, float* y, int64_t y_stride) const {
+  void Run() const {
     alignas(64) float sums[kMostRows * kPanel];
-    TileScope scope(Least(rows, kTile));
+    TileScope scope(Least(rows, kBlock));
+    const int64_t square = SquareRows(rows);
     const int64_t chunks = rows > kTile ? (in + kChunk - 1) / kChunk : 1;
     const int64_t step = RoundedUp((in + chunks - 1) / chunks);
     for (int64_t k = 0; k < in; k += step) {
-      for (int64_t row = 0; row < rows; row += kTile) {
-        scope.SetRows(Least(rows - row, kTile));
-        if (k == 0) {
-          ZeroSums();
-        } else {
-          LoadSums(sums + row * kPanel, width / kTile);
+      Visit visit{.begin = k, .end = Least(in, k + step)};
+      for (; visit.column < width && square > 0; visit.column += kBlock) {
+        for (visit.row = 0; visit.row < square; visit.row += kBlock, ++visit.index) {
+          RunBlock<Square>(visit, scope, sums);
         }
-        AddBlocks(row, k, Least(in, k + step));
-        StoreSums(sums + row * kPanel, width / kTile);
       }
+      visit.column = 0;
+      visit.row = square;
+      if (square < rows) RunBlock<Wide>(visit, scope, sums);
     }
-    WriteOut(sums, rows, columns, addend, addend_stride, y, y_stride);
   }
 
  private:
-  // Of 16 rows at most, pairs [begin, end). On the way an equal share of the weights that come next
-  // is fetched: those behind the chunk, or with one block of rows those two blocks ahead.
-  [[gnu::always_inline]] void AddBlocks(int64_t row, int64_t begin, int64_t end) const {
-    const int64_t vectors = width / kTile, whole = begin + (end - begin) / kTile * kTile;
-    const int64_t block_bytes = kTile * width * 4, blocks_of_rows = (rows + kTile - 1) / kTile;
-    const int64_t share = RoundedUp(block_bytes / blocks_of_rows / 4) * 4;
-    const bool soon = blocks_of_rows == 1;
-    const int64_t ahead = soon ? 2 * kTile : end - begin;
-    const uint32_t* const from = x + row * in;
-    for (int64_t k = begin; k < whole; k += kTile) {
-      Fetch(w + (k + ahead) * width, row / kTile * share,
-            Least(block_bytes, (row / kTile + 1) * share), soon);
-      Add(Operand{from + k, in}, Operand{w + k * width, width}, vectors);
+  // Of a block of sums in a chunk of pairs [begin, end).
+  struct Visit {
+    int64_t begin, end, row = 0, column = 0, index = 0;
+  };
+
+  template <class Sums>
+  [[gnu::always_inline]] void RunBlock(const Visit& visit, TileScope& scope, float* sums) const {
+    const int64_t together = Least(rows - visit.row, kBlock);
+    const int64_t wide = Least(width - visit.column, Sums::kColumns);
+    scope.SetRows(together);
+    float* const kept = sums + visit.row * kPanel + visit.column;
+    if (visit.begin == 0) {
+      ZeroSums();
+    } else {
+      Sums::Load(kept, wide / kTile);
     }
-    if (whole == end) return;
-    Copy<kTile> x_copy;
-    Copy<kPanel> w_copy;
-    Add(x_copy.Of(from + whole, in, Least(rows - row, kTile), end - whole),
-        w_copy.Of(w + whole * width, width, end - whole, width), vectors);
+    if (wide == Sums::kColumns) {
+      AddBlocks<Sums>(visit, together, Sums::kColumns);  // with its loops unrolled
+    } else {
+      AddBlocks<Sums>(visit, together, wide);
+    }
+    float* const to = visit.end == in ? sums + visit.column : kept;
+    Sums::Store(to, wide / kTile);
+    if (visit.end < in) return;
+    WriteOut(to, together, Least(columns - visit.column, wide),
+             addend == nullptr ? nullptr : addend + visit.row * addend_stride + visit.column,
+             addend_stride, y + visit.row * y_stride + visit.column, y_stride);
+  }
+
+  // On the way an equal share of the weights that come next is fetched: those behind the chunk, or
+  // with one block of rows those two blocks ahead.
+  template <class Sums>
+  [[gnu::always_inline]] void AddBlocks(const Visit& visit, int64_t together, int64_t wide) const {
+    const int64_t vectors = wide / kTile, length = visit.end - visit.begin;
+    const int64_t whole = visit.begin + length / kTile * kTile;
+    const bool soon = rows <= kBlock;
+    const int64_t visits =
+        soon ? 1 : (rows + kBlock - 1) / kBlock * ((width + kBlock - 1) / kBlock);
+    const int64_t lines = width, share = (lines + visits - 1) / visits;  // of a block of weights
+    const int64_t mine = Least(lines, (visit.index + 1) * share) - visit.index * share;
+    const uint32_t* from = x + visit.row * in + visit.begin;
+    const uint32_t* block = w + visit.begin * width + visit.column;
+    const auto* ahead = reinterpret_cast<const char*>(
+        w + (visit.begin + (soon ? 2 * kTile : length)) * width + visit.index * share * kTile);
+    for (int64_t k = visit.begin; k < whole; k += kTile) {
+      if (soon) {
+        for (int64_t line = 0; line < mine; ++line) _mm_prefetch(ahead + 64 * line, _MM_HINT_T0);
+      } else {
+        for (int64_t line = 0; line < mine; ++line) _mm_prefetch(ahead + 64 * line, _MM_HINT_T1);
+        FetchRows(block + kTile * width, width, wide);
+      }
+      Sums::Add(Operand{from, in}, Operand{block, width}, vectors);
+      ahead += 64 * lines;
+      from += kTile;
+      block += kTile * width;
+    }
+    if (whole == visit.end) return;
+    Copy<kBlock, kTile> x_copy;
+    Copy<kTile, kPanel> w_copy;
+    const int64_t rest = visit.end - whole;
+    Sums::Add(x_copy.Of(from, in, together, rest), w_copy.Of(block, width, rest, wide), vectors);
   }
 };
 
 // No activation: products of pairs have none.
 void Dense(const DenseWork& work, TileUse use, int64_t begin, int64_t end) {
   const FlushDenormals flush;
-  const int64_t groups = RowGroups(work), together = RowsTogether(work.rows);
+  const Cut cut(work);
   const int64_t y_stride = work.y_stride == 0 ? work.out : work.y_stride;
-  for (int64_t tile = begin; tile < Least(end, DenseTiles(work, use)); ++tile) {
-    const int64_t column = tile / groups * kPanel, row = tile % groups * together;
+  for (int64_t unit = begin; unit < Least(end, DenseTiles(work, use)); ++unit) {
+    const int64_t column = (cut.rows_stay ? unit % cut.panels : unit / cut.groups) * kPanel;
+    const int64_t row = (cut.rows_stay ? unit / cut.panels : unit % cut.groups) * cut.rows;
     const int64_t rest = work.out - column;
-    PanelProduct{.rows = Least(work.rows - row, together),
+    PanelProduct{.rows = Least(work.rows - row, cut.rows),
                  .in = work.in,
                  .width = Least(RoundedUp(rest), kPanel),
                  .columns = Least(rest, kPanel),
                  .x = reinterpret_cast<const uint32_t*>(work.x) + row * work.in,
-                 .w = reinterpret_cast<const uint32_t*>(work.w) + work.in * column}
-        .Run(work.addend == nullptr ? nullptr : work.addend + row * work.addend_stride + column,
-             work.addend_stride, work.y + row * y_stride + column, y_stride);
+                 .w = reinterpret_cast<const uint32_t*>(work.w) + work.in * column,
+                 .addend = work.addend == nullptr ? nullptr
+                                                  : work.addend + row * work.addend_stride + column,
+                 .addend_stride = work.addend_stride,
+                 .y = work.y + row * y_stride + column,
+                 .y_stride = y_stride}
+        .Run();
   }
 }
 
@@ -231,42 +338,57 @@ class GradientRows {
   }
 
   void Run(bool add) const {
-    TileScope scope(Least(features_, kTile));
+    TileScope scope(Least(features_, kBlock));
+    const int64_t square = SquareRows(features_);
     for (int64_t panel = 0; panel < work_.out; panel += kPanel) {
-      const int64_t columns = work_.out - panel, width = Least(RoundedUp(columns), kPanel);
-      for (int64_t f = 0; f < features_; f += kTile) {
-        const int64_t rows = Least(features_ - f, kTile);
-        scope.SetRows(rows);
-        float* d_w = work_.d_w + work_.in * panel + (feature_ + f) * width;
-        if (add) Fetch(d_w, 0, rows * width * 4, true);
-        alignas(64) float sums[kTile * kPanel];
-        ZeroSums();
-        for (int64_t block = 0; block < blocks_; ++block) AddBlock(panel, width, f, block);
-        StoreSums(sums, width / kTile);
-        for (int64_t r = 0; r < rows; ++r, d_w += width) {
-          for (int64_t c = 0; c < width; c += kTile) {
-            __m512 sum = Avx512::Load(sums + r * kPanel + c);
-            if (add) sum = Avx512::Load(d_w + c) + sum;
-            // Padding is zero even when x is not finite.
-            Avx512::Store(d_w + c, Avx512::Keep(sum, Avx512::FirstLanes(columns - c)));
-          }
+      const int64_t width = Least(RoundedUp(work_.out - panel), kPanel);
+      for (int64_t column = 0; column < width; column += kBlock) {
+        for (int64_t f = 0; f < square; f += kBlock) {
+          RunBlock<Square>(scope, panel, width, column, f, add);
         }
       }
+      if (square < features_) RunBlock<Wide>(scope, panel, width, 0, square, add);
     }
   }
 
  private:
   int64_t StepsOf(int64_t block) const { return Least(steps_ - block * kTile, kTile); }
 
-  [[gnu::always_inline]] void AddBlock(int64_t panel, int64_t width, int64_t f,
-                                       int64_t block) const {
-    const auto* const z =
-        reinterpret_cast<const uint32_t*>(work_.d_z) + (step_ + block * kTile) * work_.out + panel;
-    const Operand x{reinterpret_cast<const uint32_t*>(x_) + (block * kFeatures + f) * kTile, kTile};
-    const int64_t steps = StepsOf(block), exist = Least(work_.out - panel, width);
-    if (steps == kTile && exist == width) return Add(x, {z, work_.out}, width / kTile);
-    Copy<kPanel> copy;
-    Add(x, copy.Of(z, work_.out, steps, exist), width / kTile);
+  template <class Sums>
+  [[gnu::always_inline]] void RunBlock(TileScope& scope, int64_t panel, int64_t width,
+                                       int64_t column, int64_t f, bool add) const {
+    const int64_t rows = Least(features_ - f, kBlock), begin = panel + column;
+    const int64_t wide = Least(width - column, Sums::kColumns);
+    const int64_t exist = Least(work_.out - begin, wide);
+    scope.SetRows(rows);
+    float* d_w = work_.d_w + work_.in * panel + (feature_ + f) * width + column;
+    alignas(64) float sums[kBlock * kPanel];
+    ZeroSums();
+    for (int64_t block = 0; block < blocks_; ++block) {
+      const Operand x{reinterpret_cast<const uint32_t*>(x_) + (block * kFeatures + f) * kTile,
+                      kTile};
+      const auto* const z = reinterpret_cast<const uint32_t*>(work_.d_z) +
+                            (step_ + block * kTile) * work_.out + begin;
+      if (StepsOf(block) == kTile && exist == wide) {
+        Sums::Add(x, {z, work_.out}, wide / kTile);
+      } else {
+        Copy<kTile, kPanel> copy;
+        Sums::Add(x, copy.Of(z, work_.out, StepsOf(block), exist), wide / kTile);
+      }
+      if (!add) continue;
+      for (int64_t r = rows * block / blocks_; r < rows * (block + 1) / blocks_; ++r) {
+        for (int64_t c = 0; c < wide; c += kTile) _mm_prefetch(d_w + r * width + c, _MM_HINT_T0);
+      }
+    }
+    Sums::Store(sums, wide / kTile);
+    for (int64_t r = 0; r < rows; ++r, d_w += width) {
+      for (int64_t c = 0; c < wide; c += kTile) {
+        __m512 sum = Avx512::Load(sums + r * kPanel + c);
+        if (add) sum = Avx512::Load(d_w + c) + sum;
+        // Padding is zero even when x is not finite.
+        Avx512::Store(d_w + c, Avx512::Keep(sum, Avx512::FirstLanes(exist - c)));
+      }
+    }
   }
 
   const WeightGradientWork& work_;
@@ -309,9 +431,9 @@ void ProductOfCodes(const QuantisedWork& work) {
         _mm512_store_si512(to + pair * kColumns + group * kTile, reinterpret_cast<__m512i>(w));
       });
     }
-    Add(Operand{x, work.in / 2}, Operand{to, kColumns}, groups);
+    Wide::Add(Operand{x, work.in / 2}, Operand{to, kColumns}, groups);
   }
-  StoreSums(sums, groups);
+  Wide::Store(sums, groups);
   WriteOut(sums, work.rows, work.columns, work.addend, work.addend_stride, work.y, work.y_stride);
 }
 
