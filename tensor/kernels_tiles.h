@@ -34,6 +34,7 @@ struct Tiles {
     int64_t y_stride;
     Activation activation;  // of a single row; kNone for more, where a second pass applies it
     float* sums;  // null: add the addend and write y; else the sums go here, rows one after another
+    bool carried;  // go on from what lies in sums
     bool streamed;
   };
   // One tile of d_w: rows are features, steps are rows of x. x(r, b) is x[b * x_stride + r].
@@ -58,6 +59,7 @@ struct Tiles {
     int64_t rows_each, larger;                  // the first `larger` tiles have one row more
 
     int64_t RowOf(int64_t tile) const { return rows_each * tile + (tile < larger ? tile : larger); }
+    int64_t RowsOf(int64_t tile) const { return rows_each + (tile < larger ? 1 : 0); }
   };
 
   // Calls function(strip, first, last) for the row tiles of every strip that fall in [begin, end);
@@ -97,17 +99,12 @@ struct Tiles {
     return index;
   }
 
-  // kAhead: steps that weights are fetched ahead of their use; 0: left to the hardware, which stops
-  // at pages.
+  // Adds to sum. kAhead: steps that weights, and x by feature, are fetched ahead of their use; 0:
+  // left to the hardware, which stops at pages and sees no columns.
   template <int R, int V, bool kByFeature, bool kEdge, int kAhead = 0>
   [[gnu::always_inline]] static void Accumulate(int64_t steps, const float* x, int64_t x_stride,
                                                 const float* w, int64_t w_stride,
                                                 const Mask (&masks)[V], Float (&sum)[R][V]) {
-#pragma GCC unroll 16
-    for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 16
-      for (int v = 0; v < V; ++v) sum[r][v] = S::Set(0.0f);
-    }
     if constexpr (requires { S::kBlock; }) {
       AccumulateBlocks<R, V, kByFeature, kEdge>(steps, x, x_stride, w, w_stride, masks, sum);
       return;
@@ -119,6 +116,7 @@ struct Tiles {
         for (int v = 0; v < V; v += 16 / kLanes) {
           __builtin_prefetch(w + kAhead * w_stride + v * kLanes);
         }
+        if (kByFeature) __builtin_prefetch(x + kAhead * x_stride);
       }
       Float b[V];
 #pragma GCC unroll 16
@@ -163,6 +161,11 @@ struct Tiles {
     }
   }
 
+  // Where the second-level cache feeds a large tile and the core is shared, loads in flight are
+  // few.
+  template <int R, int V>
+  static constexpr int kAheadOf = R >= 4 && V* kLanes == kPanel ? 8 : 0;
+
   template <Activation kActivation, int V>
   [[gnu::always_inline]] static void Activate(Float (&sum)[V]) {
 #pragma GCC unroll 16
@@ -172,12 +175,20 @@ struct Tiles {
   template <int R, int V>
   static void RunForward(const Forward& t) {
     Float sum[R][V];
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 16
+      for (int v = 0; v < V; ++v) {
+        sum[r][v] = t.carried ? S::Load(t.sums + (r * V + v) * kLanes) : S::Set(0.0f);
+      }
+    }
     const Mask unused[V] = {};
     if constexpr (V * kLanes == kPanel && R <= kStreamedRows) {
       if (t.streamed) {
         Accumulate<R, V, false, false, 16>(t.steps, t.x, t.x_stride, t.w, t.w_stride, unused, sum);
       } else {
-        Accumulate<R, V, false, false>(t.steps, t.x, t.x_stride, t.w, t.w_stride, unused, sum);
+        Accumulate<R, V, false, false, kAheadOf<R, V>>(t.steps, t.x, t.x_stride, t.w, t.w_stride,
+                                                       unused, sum);
       }
     } else {
       Accumulate<R, V, false, false>(t.steps, t.x, t.x_stride, t.w, t.w_stride, unused, sum);
@@ -215,11 +226,17 @@ struct Tiles {
   template <int R, int V, bool kEdge>
   [[gnu::always_inline]] static void RunBackward(const Backward& t) {
     Float sum[R][V];
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 16
+      for (int v = 0; v < V; ++v) sum[r][v] = S::Set(0.0f);
+    }
     Mask masks[V] = {};
     if constexpr (kEdge) {
       for (int v = 0; v < V; ++v) masks[v] = S::FirstLanes(t.columns - v * kLanes);
     }
-    Accumulate<R, V, true, kEdge>(t.steps, t.x, t.x_stride, t.d_z, t.d_z_stride, masks, sum);
+    Accumulate<R, V, true, kEdge, kAheadOf<R, V>>(t.steps, t.x, t.x_stride, t.d_z, t.d_z_stride,
+                                                  masks, sum);
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 16
@@ -283,10 +300,11 @@ struct Tiles {
       y += t.y_stride;
     }
   }
-  // h is null, or that of the tile's first element.
-  static void Conclude(Activation activation, const float* h, const Forward& t, const Strip& strip,
-                       int64_t rows) {
-    Switch(activation, [&]<Activation kActivation>() {
+  static void Conclude(const DenseWork& work, const Forward& t, const Strip& strip, int64_t tile) {
+    const int64_t rows = strip.RowsOf(tile);
+    const float* const h =
+        work.h == nullptr ? nullptr : work.h + strip.RowOf(tile) * t.y_stride + strip.column;
+    Switch(work.activation, [&]<Activation kActivation>() {
       if (h == nullptr) {
         WriteOut(t, strip, rows, [&](auto, int64_t, Float z) {
           return Pointwise<S>::template Activate<kActivation>(z);
@@ -303,9 +321,45 @@ struct Tiles {
     return ForStrips(work.rows, work.out, use, 0, 0, [](const Strip&, int64_t, int64_t) {});
   }
 
+  // Where a tile reads and writes.
+  static void Place(const DenseWork& work, const Strip& strip, int64_t tile, Forward& t) {
+    const int64_t row = strip.RowOf(tile);
+    t.x = work.x + row * work.in;
+    t.addend =
+        work.addend == nullptr ? nullptr : work.addend + row * work.addend_stride + strip.column;
+    t.y = work.y + row * t.y_stride + strip.column;
+  }
+
+  // The row tiles [first, last) of a strip whose panel does not fit a second-level cache: a part of
+  // it meets some of them before the next part.
+  static void Deep(const DenseWork& work, const Strip& strip, Forward t, int64_t first,
+                   int64_t last) {
+    constexpr int64_t kTogether = 32;
+    alignas(64) float sums[kTogether * kMostSums];
+    const float* const w = t.w;
+    for (int64_t from = first; from < last; from += kTogether) {
+      const int64_t to = last - from < kTogether ? last : from + kTogether;
+      for (int64_t k = 0; k < work.in; k += kDeepSteps) {
+        t.steps = work.in - k < kDeepSteps ? work.in - k : kDeepSteps;
+        t.w = w + k * t.w_stride;
+        t.carried = k > 0;
+        for (int64_t tile = from; tile < to; ++tile) {
+          Place(work, strip, tile, t);
+          t.x += k;
+          t.sums = sums + (tile - from) * kMostSums;
+          kShapes.forward[strip.vectors - 1][strip.RowsOf(tile) - 1](t);
+        }
+      }
+      for (int64_t tile = from; tile < to; ++tile) {
+        Place(work, strip, tile, t);
+        t.sums = sums + (tile - from) * kMostSums;
+        Conclude(work, t, strip, tile);
+      }
+    }
+  }
+
   static void Dense(const DenseWork& work, TileUse use, int64_t begin, int64_t end) {
     alignas(64) float sums[kMostSums];
-    const int64_t y_stride = work.y_stride == 0 ? work.out : work.y_stride;
     ForStrips(work.rows, work.out, use, begin, end,
               [&](const Strip& strip, int64_t first, int64_t last) {
                 const bool single = work.h == nullptr && strip.rows_each + strip.larger == 1;
@@ -318,22 +372,18 @@ struct Tiles {
                 t.w = work.w + work.in * strip.panel_column + (strip.column - strip.panel_column);
                 t.w_stride = strip.panel_width;
                 t.addend_stride = work.addend_stride;
-                t.y_stride = y_stride;
+                t.y_stride = work.y_stride == 0 ? work.out : work.y_stride;
                 t.sums = direct ? nullptr : sums;
+                t.carried = false;
                 t.streamed = use == TileUse::kStreamed;
+                if (work.in > 2 * kDeepSteps && last - first > 1) {
+                  Deep(work, strip, t, first, last);
+                  return;
+                }
                 for (int64_t tile = first; tile < last; ++tile) {
-                  const int64_t row = strip.RowOf(tile);
-                  const int64_t rows = strip.rows_each + (tile < strip.larger ? 1 : 0);
-                  const int64_t corner = row * y_stride + strip.column;
-                  t.x = work.x + row * work.in;
-                  t.addend = work.addend == nullptr
-                                 ? nullptr
-                                 : work.addend + row * work.addend_stride + strip.column;
-                  t.y = work.y + corner;
-                  kShapes.forward[strip.vectors - 1][rows - 1](t);
-                  if (direct) continue;
-                  Conclude(work.activation, work.h == nullptr ? nullptr : work.h + corner, t, strip,
-                           rows);
+                  Place(work, strip, tile, t);
+                  kShapes.forward[strip.vectors - 1][strip.RowsOf(tile) - 1](t);
+                  if (!direct) Conclude(work, t, strip, tile);
                 }
               });
   }
@@ -360,7 +410,7 @@ struct Tiles {
                       work.d_w + work.in * strip.panel_column + (strip.column - strip.panel_column);
                   for (int64_t tile = first; tile < last; ++tile) {
                     const int64_t feature = strip.RowOf(tile);
-                    const int64_t features = strip.rows_each + (tile < strip.larger ? 1 : 0);
+                    const int64_t features = strip.RowsOf(tile);
                     t.x = work.x + row * work.in + feature;
                     t.d_w = d_w + feature * strip.panel_width;
                     kShapes.backward[strip.vectors - 1][features - 1](t);
@@ -386,7 +436,8 @@ struct Tiles {
   }
 
  private:
-  static constexpr int kMostSums = 384;  // the largest tile: 24 vectors of 16
+  static constexpr int kMostSums = 384;        // the largest tile: 24 vectors of 16
+  static constexpr int64_t kDeepSteps = 2048;  // half a megabyte of a panel; whole blocks of sums
 };
 
 }  // namespace weft::kernels

@@ -56,7 +56,8 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Bf16Products,
                          testing::Values(ProductShape{1, 2, 2}, ProductShape{1, 64, 100},
                                          ProductShape{3, 6, 48}, ProductShape{7, 64, 64},
                                          ProductShape{13, 578, 30}, ProductShape{65, 20, 130},
-                                         ProductShape{257, 12, 70}, ProductShape{600, 34, 112}));
+                                         ProductShape{257, 12, 70}, ProductShape{600, 34, 112},
+                                         ProductShape{40, 1700, 100}, ProductShape{20, 8800, 34}));
 
 TEST_P(Bf16Products, ForwardIsTheSumOfItsDefinition) {
   const auto [rows, in, out] = GetParam();

@@ -32,7 +32,8 @@ INSTANTIATE_TEST_SUITE_P(
                     DenseShape{9, 4, 16}, DenseShape{11, 30, 80}, DenseShape{13, 17, 31},
                     DenseShape{15, 64, 6}, DenseShape{64, 64, 64}, DenseShape{64, 17, 64},
                     DenseShape{65, 65, 65}, DenseShape{257, 12, 70}, DenseShape{513, 33, 18},
-                    DenseShape{600, 20, 112}, DenseShape{2, 300, 300}, DenseShape{0, 3, 5}));
+                    DenseShape{600, 20, 112}, DenseShape{2, 300, 300}, DenseShape{0, 3, 5},
+                    DenseShape{20, 4300, 34}, DenseShape{250, 5, 4300}));
 
 constexpr Activation kActivations[] = {Activation::kNone, Activation::kTanh, Activation::kRelu,
                                        Activation::kSigmoid};
