@@ -177,7 +177,7 @@ void Col2Im(const Context& context, int64_t batch, int64_t channels, int64_t hei
 void SwapLastTwo(const Context& context, int64_t batch, int64_t a, int64_t b, const float* x,
                  float* y);
 
-// Optimisers, elementwise and in place, in torch's order of operations.
+// Optimisers, elementwise and in place, in torch's order of operations; denormals count as zero.
 // gradient_scale is the factor of the global-norm clip; the gradient is multiplied by it first.
 struct AdamStep {
   double learning_rate, beta1, beta2, epsilon, weight_decay;  // decoupled decay (AdamW) when > 0

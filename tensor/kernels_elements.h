@@ -1,6 +1,7 @@
 // Elementwise kernels and plain sums on one thread, templates on the vector type S.
 #pragma once
 
+#include "tensor/kernels_denormals.h"
 #include "tensor/kernels_loops.h"
 #include "tensor/kernels_switch.h"
 #include "tensor/kernels_table.h"
@@ -171,6 +172,7 @@ struct Elements {
 
   static void Adam(int64_t count, const AdamFactors& factors, const float* gradient,
                    float* parameter, float* first_moment, float* second_moment) {
+    const FlushDenormals flush;
     const AdamFactors f = factors;  // a copy cannot alias what is written
     L::Each(count, [&](auto at, int64_t i) {
       Float p = at.Load(parameter + i);
@@ -184,6 +186,7 @@ struct Elements {
   }
   static void RmsProp(int64_t count, const RmsPropFactors& factors, const float* gradient,
                       float* parameter, float* square_average, float* momentum_buffer) {
+    const FlushDenormals flush;
     const RmsPropFactors f = factors;
     const auto run = [&]<bool kMomentum>() {
       L::Each(count, [&](auto at, int64_t i) {
@@ -200,6 +203,7 @@ struct Elements {
   }
   static void Sgd(int64_t count, const SgdFactors& factors, const float* gradient, float* parameter,
                   float* momentum_buffer) {
+    const FlushDenormals flush;
     const SgdFactors f = factors;
     const auto run = [&]<bool kMomentum>() {
       L::Each(count, [&](auto at, int64_t i) {

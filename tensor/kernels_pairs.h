@@ -4,8 +4,7 @@
 // pairs ascending; the rest is the f32 tiles'.
 #pragma once
 
-#include <xmmintrin.h>
-
+#include "tensor/kernels_denormals.h"
 #include "tensor/kernels_table.h"
 #include "tensor/kernels_tiles.h"
 
@@ -28,18 +27,6 @@ struct EmulatedPairs : S {
 template <class S>
 struct BlockedPairs : EmulatedPairs<S> {
   static constexpr int64_t kBlock = kPairBlock;
-};
-
-// Denormals count as zero, in and out, as the instruction has it.
-class FlushDenormals {
- public:
-  [[gnu::always_inline]] FlushDenormals() : before_(_mm_getcsr()) { _mm_setcsr(before_ | 0x8040); }
-  [[gnu::always_inline]] ~FlushDenormals() { _mm_setcsr(before_); }
-  FlushDenormals(const FlushDenormals&) = delete;
-  FlushDenormals& operator=(const FlushDenormals&) = delete;
-
- private:
-  unsigned before_;
 };
 
 template <class S>

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <vector>
 
+#include "tensor/kernels_denormals.h"
 #include "tensor/kernels_pointwise.h"
 #include "tensor/kernels_scalar.h"
 #include "tensor/kernels_switch.h"
@@ -170,6 +171,7 @@ void GruCellGradient(int64_t rows, int64_t hidden, const float* activated, const
 
 void Adam(int64_t count, const AdamStep& step, const float* gradient, float* parameter,
           float* first_moment, float* second_moment) {
+  const kernels::FlushDenormals flush;
   const kernels::AdamFactors factors = kernels::FactorsOf(step);
   for (int64_t i = 0; i < count; ++i) {
     Optimise::Adam(factors, gradient[i], parameter + i, first_moment + i, second_moment + i);
@@ -178,6 +180,7 @@ void Adam(int64_t count, const AdamStep& step, const float* gradient, float* par
 
 void RmsProp(int64_t count, const RmsPropStep& step, const float* gradient, float* parameter,
              float* square_average, float* momentum_buffer) {
+  const kernels::FlushDenormals flush;
   const kernels::RmsPropFactors factors = kernels::FactorsOf(step);
   for (int64_t i = 0; i < count; ++i) {
     if (step.momentum != 0) {
@@ -191,6 +194,7 @@ void RmsProp(int64_t count, const RmsPropStep& step, const float* gradient, floa
 
 void Sgd(int64_t count, const SgdStep& step, const float* gradient, float* parameter,
          float* momentum_buffer) {
+  const kernels::FlushDenormals flush;
   const kernels::SgdFactors factors = kernels::FactorsOf(step);
   for (int64_t i = 0; i < count; ++i) {
     if (step.momentum != 0) {

@@ -1,6 +1,7 @@
 // Elementwise kernels, sums and optimisers: the bits of the plain loops at every level and thread
 // count.
 #include <cmath>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <limits>
 #include <vector>
@@ -312,6 +313,29 @@ TEST_P(OptimiserCounts, SgdAndLerpHaveTheBitsOfTheReference) {
                        });
     }
   }
+}
+
+// Rounded to nearest, denormal moments would stay where 0.9 of them is themselves.
+TEST(Adam, MomentsOfAWeightWithoutGradientEndAtZero) {
+  ForEveryContext([](const Context& context) {
+    std::vector<float> p(100, 0.5f), m(100, 1e-30f), v(100, 1e-30f);
+    const std::vector<float> gradient(100);
+    for (int64_t n = 1; n <= 300; ++n) {
+      kernels::Adam(context, 100,
+                    {.learning_rate = 0.01,
+                     .beta1 = 0.9,
+                     .beta2 = 0.5,
+                     .epsilon = 1e-8,
+                     .weight_decay = 0,
+                     .beta1_power = kernels::Power(0.9, n),
+                     .beta2_power = kernels::Power(0.5, n)},
+                    gradient.data(), p.data(), m.data(), v.data());
+    }
+    EXPECT_THAT(m, testing::Each(0.0f));
+    EXPECT_THAT(v, testing::Each(0.0f));
+    volatile float smallest = std::numeric_limits<float>::min();
+    EXPECT_GT(smallest / 2, 0) << "the caller's own arithmetic goes on as before";
+  });
 }
 
 // Kingma and Ba 2015, algorithm 1, in double.
