@@ -113,8 +113,10 @@ void Projection::TransposeCodes() {
     GetColumn(n, column.data());
     for (int64_t k = 0; k < in_; ++k) to[kernels::PanelIndex(in_, out_, k, n)] = column[k];
   }
+  Tensor pairs = Tensor::Empty({PanelElements(in_, out_)}, DType::kBFloat16);
+  kernels::PackPairs({}, in_, out_, to, Halves(pairs));
   transposed_codes_ = Tensor::Empty({PanelElements(out_, in_)}, DType::kBFloat16);
-  kernels::PackTransposedPairs({}, in_, out_, to, Halves(transposed_codes_));
+  kernels::TransposePairs({}, in_, out_, Halves(pairs), Halves(transposed_codes_));
 }
 
 void Projection::Refresh(const Context& context) {
@@ -258,7 +260,7 @@ void Projection::BackwardBase(const Context& context, const Tensor& x, const Ten
     Tensor transposed = transposed_codes_;
     if (!transposed.defined()) {
       transposed = Tensor::Empty({PanelElements(out_, in_)}, DType::kBFloat16);
-      kernels::PackTransposedPairs(context, in_, out_, Floats(weight_), Halves(transposed));
+      kernels::TransposePairs(context, in_, out_, Halves(pairs_), Halves(transposed));
     }
     kernels::DenseBf16(context, rows, out_, in_, Halves(d_z), Halves(transposed),
                        accumulate ? d_x : nullptr, in_, d_x);
@@ -270,10 +272,9 @@ void Projection::BackwardBase(const Context& context, const Tensor& x, const Ten
   kernels::InterleaveRows(context, rows, out_, Halves(d_z), Halves(z_pairs));
   kernels::DenseBf16WeightGradient(context, rows, in_, out_, Halves(x_pairs), Halves(z_pairs), true,
                                    Floats(d_weight_));
-  if (!bias_.defined()) return;
-  Tensor wide = Tensor::Empty({rows, out_});
-  kernels::Widen(context, rows * out_, Halves(d_z), Floats(wide));
-  kernels::SumRows(context, rows, out_, Floats(wide), true, Floats(d_bias_));
+  if (bias_.defined()) {
+    kernels::SumRows(context, rows, out_, Halves(d_z), true, Floats(d_bias_));
+  }
 }
 
 void Projection::AddToColumnGradient(int64_t column, const float* d) {

@@ -129,8 +129,8 @@ Tensor TextEncoder::Normalise(const Context& context, const Norm& norm, const Te
   const int64_t rows = x.dim(0);
   Tensor y = Tensor::Empty(x.shape()), statistics = Tensor::Empty({2, rows});
   kernels::LayerNorm(context, rows, config_.hidden, Floats(x), Floats(norm.weight),
-                     Floats(norm.bias), config_.norm_epsilon, Floats(y), Floats(statistics),
-                     Floats(statistics) + rows);
+                     Floats(norm.bias), config_.norm_epsilon, {Floats(y), false},
+                     Floats(statistics), Floats(statistics) + rows);
   return y;
 }
 

@@ -121,10 +121,9 @@ Tensor Transformer::Normalise(const Context& context, const Norm& norm, const Te
                      config_.norm_offset ? 1.0f : 0.0f, config_.norm_epsilon, To(y), rstd);
     return y;
   }
-  Tensor wide = y.dtype() == DType::kFloat32 ? y : Tensor::Empty({rows, columns});
   kernels::LayerNorm(context, rows, columns, Floats(x), Floats(norm.weight), Floats(norm.bias),
-                     config_.norm_epsilon, Floats(wide), mean, rstd);
-  return y.dtype() == DType::kFloat32 ? y : Round(context, wide);
+                     config_.norm_epsilon, To(y), mean, rstd);
+  return y;
 }
 
 Tensor Transformer::Round(const Context& context, const Tensor& x) const {

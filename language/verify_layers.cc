@@ -68,7 +68,7 @@ void CheckLayerNorm(const Context& context, RecordedCases& cases, const std::str
   const auto epsilon = static_cast<float>(cases.Parameter(name, "eps", 1e-5));
   Tensor y = Tensor::Empty(x.shape()), d_x = y.Clone(), mean = Tensor::Empty({rows});
   Tensor rstd = mean.Clone(), d_w = Tensor::Empty({columns}), d_b = d_w.Clone();
-  kernels::LayerNorm(context, rows, columns, Data(x), Data(w), Data(b), epsilon, Data(y),
+  kernels::LayerNorm(context, rows, columns, Data(x), Data(w), Data(b), epsilon, {Data(y), false},
                      Data(mean), Data(rstd));
   // The float32 input alone is good for 1e-2 where the mean is 1e5 times the deviation.
   cases.Check(name + ".output", y.data<float>(), large_offset ? 0 : kRelative,

@@ -47,6 +47,18 @@ enum class Broadcasting : uint8_t {
 
 namespace kernels {
 
+// Numbers in f32 or bf16; an output is rounded.
+struct Output {
+  void* data;
+  bool bf16;
+
+  void* At(int64_t element) const { return static_cast<char*>(data) + element * (bf16 ? 2 : 4); }
+};
+struct Input {
+  const void* data;
+  bool bf16;
+};
+
 // y[B,N] = activation(x[B,K] w[K,N] + bias[N]); w in panels (tensor.h, Layout); bias may be null.
 void Dense(const Context& context, int64_t rows, int64_t in, int64_t out, const float* x,
            const float* w, const float* bias, Activation activation, float* y);
@@ -142,7 +154,7 @@ void LogSoftmaxGradient(const Context& context, int64_t rows, int64_t columns, c
 // y = (x - mean) / sqrt(var + epsilon) * gamma + beta per row; mean and rstd [B] are kept for the
 // gradient.
 void LayerNorm(const Context& context, int64_t rows, int64_t columns, const float* x,
-               const float* gamma, const float* beta, float epsilon, float* y, float* mean,
+               const float* gamma, const float* beta, float epsilon, Output y, float* mean,
                float* rstd);
 // accumulate concerns d_x; d_gamma and d_beta are written. Each of the three may be null.
 void LayerNormGradient(const Context& context, int64_t rows, int64_t columns, const float* x,

@@ -110,24 +110,27 @@ void Widen(const Context& context, int64_t count, const BFloat16* x, float* y) {
 
 void InterleaveRows(const Context& context, int64_t rows, int64_t columns, const BFloat16* x,
                     BFloat16* pairs) {
+  const KernelTable& table = TableOf(context);
   SplitRows(context, (rows + 1) / 2, columns, 2 * kStreamCost, [&](int64_t begin, int64_t end) {
     for (int64_t pair = begin; pair < end; ++pair) {
       const uint16_t* even = Bits(x) + 2 * pair * columns;
-      const uint16_t* odd = even + columns;
-      uint16_t* to = Bits(pairs) + 2 * pair * columns;
+      auto* to = reinterpret_cast<uint32_t*>(pairs) + pair * columns;
       if (2 * pair + 1 < rows) {
-        for (int64_t c = 0; c < columns; ++c) {
-          to[2 * c] = even[c];
-          to[2 * c + 1] = odd[c];
-        }
+        table.interleave_halves(columns, even, even + columns, to);
       } else {
-        for (int64_t c = 0; c < columns; ++c) {
-          to[2 * c] = even[c];
-          to[2 * c + 1] = 0;
-        }
+        for (int64_t c = 0; c < columns; ++c) to[c] = even[c];
       }
     }
   });
+}
+
+void SumRows(const Context& context, int64_t rows, int64_t columns, const BFloat16* x,
+             bool accumulate, float* y) {
+  const KernelTable& table = TableOf(context);
+  Split(context, columns, kPanel, kStreamCost * static_cast<double>(rows),
+        [&](int64_t begin, int64_t end) {
+          table.sum_rows_bf16(rows, columns, begin, end, Bits(x), accumulate, y);
+        });
 }
 
 void PackPairs(const Context& context, int64_t in, int64_t out, const float* panels, BFloat16* w) {
@@ -146,24 +149,25 @@ void PackPairs(const Context& context, int64_t in, int64_t out, const float* pan
         });
 }
 
-void PackTransposedPairs(const Context& context, int64_t in, int64_t out, const float* panels,
-                         BFloat16* wt) {
+void TransposePairs(const Context& context, int64_t in, int64_t out, const BFloat16* w,
+                    BFloat16* wt) {
   const KernelTable& table = TableOf(context);
   Split(context, (in + kPanel - 1) / kPanel, 1, kStreamCost * kPanel * static_cast<double>(out),
         [&](int64_t begin, int64_t end) {
-          float block[kPanel * kPanel];  // [n][k]
+          BFloat16 block[kPanel * kPanel];  // [n][k]; pairs move as floats of the same bits
           for (int64_t panel = begin; panel < end; ++panel) {
             const int64_t k = panel * kPanel;
             const int64_t width = std::min(kPanel, Padded(in) - k);
             const int64_t filled = std::min(kPanel, in - k);
-            if (filled < width) std::fill(block, block + kPanel * width, 0.0f);
+            if (filled < width) std::fill(block, block + kPanel * width, BFloat16{});
             auto* to = reinterpret_cast<uint32_t*>(wt + out * k);
             ForPanels(out, [&](int64_t n, int64_t from_width) {
               const int64_t columns = std::min(kPanel, out - n);
-              table.transpose(filled, columns, panels + in * n + k * from_width, from_width, block,
-                              width);
+              table.transpose(filled / 2, columns, Pairs(w + in * n + k * from_width), from_width,
+                              reinterpret_cast<float*>(block), width / 2);
               for (int64_t c = 0; c < columns; c += 2, to += width) {
-                table.interleave(width, block + c * width, block + (c + 1) * width, to);
+                table.interleave_halves(width, Bits(block + c * width),
+                                        Bits(block + (c + 1) * width), to);
               }
             });
           }

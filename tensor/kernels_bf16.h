@@ -16,14 +16,17 @@ namespace weft::kernels {
 
 // From f32 panels, each element rounded.
 void PackPairs(const Context& context, int64_t in, int64_t out, const float* panels, BFloat16* w);
-// Pair panels of w^T [N, K] from f32 panels of w [K, N]; N even.
-void PackTransposedPairs(const Context& context, int64_t in, int64_t out, const float* panels,
-                         BFloat16* wt);
+// Pair panels of w^T [N, K] from those of w [K, N]; N even.
+void TransposePairs(const Context& context, int64_t in, int64_t out, const BFloat16* w,
+                    BFloat16* wt);
 void Round(const Context& context, int64_t count, const float* x, BFloat16* y);
 void Widen(const Context& context, int64_t count, const BFloat16* x, float* y);
 // [B, C] to [(B+1)/2][C][2]: rows 2i and 2i+1 side by side, a missing last row zero.
 void InterleaveRows(const Context& context, int64_t rows, int64_t columns, const BFloat16* x,
                     BFloat16* pairs);
+// As kernels::SumRows.
+void SumRows(const Context& context, int64_t rows, int64_t columns, const BFloat16* x,
+             bool accumulate, float* y);
 
 // y[B,N] = x[B,K] w[K,N] + addend; w in pair panels. addend is null, or row b at addend + b *
 // addend_stride (0: a bias); it may be y. Rows of y are y_stride apart (0: N).

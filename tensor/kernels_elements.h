@@ -147,7 +147,8 @@ struct Elements {
   static void SumLast(int64_t rows, int64_t columns, const float* x, float* y) {
     for (int64_t row = 0; row < rows; ++row) y[row] = Sum(columns, x + row * columns);
   }
-  static void SumRows(int64_t rows, int64_t columns, int64_t begin, int64_t end, const float* x,
+  template <class T>  // float, or uint16_t for bf16
+  static void SumRows(int64_t rows, int64_t columns, int64_t begin, int64_t end, const T* x,
                       bool accumulate, float* y) {
     L::SumColumns(rows, begin, end, accumulate, y, [&](auto at, int64_t row, int64_t column) {
       return at.Load(x + row * columns + column);

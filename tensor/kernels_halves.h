@@ -26,6 +26,15 @@ struct Halves {
       at.Store(to + i, S::FromBits(low | high));
     });
   }
+  // The same of elements that are bf16.
+  static void InterleaveHalves(int64_t count, const uint16_t* even, const uint16_t* odd,
+                               uint32_t* pairs) {
+    auto* const to = reinterpret_cast<float*>(pairs);
+    L::Each(count, [&](auto at, int64_t i) {
+      const Int low = (S::Bits(at.Load(even + i)) >> 16) & S::SetInt(0xffff);
+      at.Store(to + i, S::FromBits(low | S::Bits(at.Load(odd + i))));
+    });
+  }
 
  private:
   // Bits whose upper half is the nearest bf16, ties to even.

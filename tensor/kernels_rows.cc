@@ -45,13 +45,13 @@ void LogSoftmaxGradient(const Context& context, int64_t rows, int64_t columns, c
 }
 
 void LayerNorm(const Context& context, int64_t rows, int64_t columns, const float* x,
-               const float* gamma, const float* beta, float epsilon, float* y, float* mean,
+               const float* gamma, const float* beta, float epsilon, Output y, float* mean,
                float* rstd) {
   const KernelTable& table = TableOf(context);
   SplitRows(context, rows, columns, 2 * kStreamCost, [&](int64_t begin, int64_t end) {
     const int64_t at = begin * columns;
-    table.layer_norm(end - begin, columns, x + at, gamma, beta, epsilon, y + at, mean + begin,
-                     rstd + begin);
+    table.layer_norm(end - begin, columns, x + at, gamma, beta, epsilon, y.At(at), y.bf16,
+                     mean + begin, rstd + begin);
   });
 }
 

@@ -98,7 +98,17 @@ struct Rows {
   }
 
   static void LayerNorm(int64_t rows, int64_t columns, const float* x, const float* gamma,
-                        const float* beta, float epsilon, float* y, float* mean, float* rstd) {
+                        const float* beta, float epsilon, void* y, bool bf16, float* mean,
+                        float* rstd) {
+    if (bf16) {
+      LayerNorm(rows, columns, x, gamma, beta, epsilon, static_cast<uint16_t*>(y), mean, rstd);
+    } else {
+      LayerNorm(rows, columns, x, gamma, beta, epsilon, static_cast<float*>(y), mean, rstd);
+    }
+  }
+  template <class T>
+  static void LayerNorm(int64_t rows, int64_t columns, const float* x, const float* gamma,
+                        const float* beta, float epsilon, T* y, float* mean, float* rstd) {
     const auto n = static_cast<float>(columns);
     for (int64_t row = 0; row < rows; ++row, x += columns, y += columns) {
       mean[row] = L::Sum(columns, [&](auto at, int64_t i) { return at.Load(x + i); }) / n;

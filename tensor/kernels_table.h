@@ -79,6 +79,8 @@ struct KernelTable {
   // Columns [begin, end) of the `columns` that x has.
   void (*sum_rows)(int64_t rows, int64_t columns, int64_t begin, int64_t end, const float* x,
                    bool accumulate, float* y);
+  void (*sum_rows_bf16)(int64_t rows, int64_t columns, int64_t begin, int64_t end,
+                        const uint16_t* x, bool accumulate, float* y);
   void (*max_last)(int64_t rows, int64_t columns, const float* x, float* y, int64_t* argmax);
   int64_t (*first_non_finite)(int64_t count, const float* x);
 
@@ -89,7 +91,8 @@ struct KernelTable {
   void (*log_softmax_gradient)(int64_t rows, int64_t columns, const float* y, const float* d_y,
                                bool accumulate, float* d_x);
   void (*layer_norm)(int64_t rows, int64_t columns, const float* x, const float* gamma,
-                     const float* beta, float epsilon, float* y, float* mean, float* rstd);
+                     const float* beta, float epsilon, void* y, bool bf16, float* mean,
+                     float* rstd);
   void (*layer_norm_gradient)(int64_t rows, int64_t columns, const float* x, const float* gamma,
                               const float* mean, const float* rstd, const float* d_y,
                               bool accumulate, float* d_x);
@@ -117,6 +120,8 @@ struct KernelTable {
   void (*round)(int64_t count, const float* x, uint16_t* y);
   void (*widen)(int64_t count, const uint16_t* x, float* y);
   void (*interleave)(int64_t count, const float* even, const float* odd, uint32_t* pairs);
+  void (*interleave_halves)(int64_t count, const uint16_t* even, const uint16_t* odd,
+                            uint32_t* pairs);
 
   // Transformers (kernels_transformer.h); y and d_x are f32 or, with bf16, bf16.
   void (*rms_norm)(int64_t rows, int64_t columns, int64_t stride, const float* x, const float* w,

@@ -3,20 +3,13 @@
 #include "tensor/kernels_split.h"
 
 namespace weft::kernels {
-namespace {
-
-std::byte* At(Output y, int64_t element) {
-  return static_cast<std::byte*>(y.data) + element * (y.bf16 ? 2 : 4);
-}
-
-}  // namespace
 
 void RmsNorm(const Context& context, int64_t rows, int64_t columns, int64_t stride, const float* x,
              const float* w, float offset, float epsilon, Output y, float* rstd) {
   const KernelTable& table = TableOf(context);
   SplitRows(context, rows, columns, 2 * kStreamCost, [&](int64_t begin, int64_t end) {
     table.rms_norm(end - begin, columns, stride, x + begin * stride, w, offset, epsilon,
-                   At(y, begin * columns), y.bf16, rstd + begin);
+                   y.At(begin * columns), y.bf16, rstd + begin);
   });
 }
 
@@ -52,7 +45,7 @@ void Gate(const Context& context, int64_t rows, int64_t columns, Unary activatio
   const KernelTable& table = TableOf(context);
   SplitRows(context, rows, columns, kFunctionCost, [&](int64_t begin, int64_t end) {
     table.gate(end - begin, columns, activation, gated, x + begin * columns * (gated ? 2 : 1),
-               At(y, begin * columns), y.bf16);
+               y.At(begin * columns), y.bf16);
   });
 }
 
@@ -62,7 +55,7 @@ void GateGradient(const Context& context, int64_t rows, int64_t columns, Unary a
   SplitRows(context, rows, columns, 2 * kFunctionCost, [&](int64_t begin, int64_t end) {
     const int64_t at = begin * columns * (gated ? 2 : 1);
     table.gate_gradient(end - begin, columns, activation, gated, x + at, d_y + begin * columns,
-                        At(d_x, at), d_x.bf16);
+                        d_x.At(at), d_x.bf16);
   });
 }
 
@@ -85,7 +78,7 @@ void LogitGradient(const Context& context, int64_t rows, int64_t columns, float 
     const int64_t at = begin * columns;
     table.logit_gradient(end - begin, columns, scale, cap, x + at, log_sum + begin,
                          from(entropy, begin), target + begin, d_log_probability + begin,
-                         from(d_entropy, begin), At(d_x, at), d_x.bf16);
+                         from(d_entropy, begin), d_x.At(at), d_x.bf16);
   });
 }
 

@@ -11,16 +11,6 @@
 
 namespace weft::kernels {
 
-// Numbers in f32 or bf16; an output is rounded.
-struct Output {
-  void* data;
-  bool bf16;
-};
-struct Input {
-  const void* data;
-  bool bf16;
-};
-
 // y = x / sqrt(mean(x^2) + epsilon) * (w + offset) (Zhang and Sennrich 2019; offset 1 in Gemma).
 // Rows of `columns` elements begin `stride` apart in x; y is contiguous and may be x when stride is
 // columns. rstd [T] is kept for the gradient.

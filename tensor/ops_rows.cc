@@ -125,7 +125,7 @@ Tensor LayerNorm(const Tensor& x, const Tensor& gamma, const Tensor& beta, float
   Tensor y = Tensor::Empty(x.shape());
   Tensor mean = Tensor::Empty({node.dims[0]}), rstd = Tensor::Empty({node.dims[0]});
   kernels::LayerNorm(CurrentContext(), node.dims[0], node.dims[1], ops::Floats(x),
-                     ops::Floats(gamma), ops::Floats(beta), epsilon, ops::Floats(y),
+                     ops::Floats(gamma), ops::Floats(beta), epsilon, {ops::Floats(y), false},
                      ops::Floats(mean), ops::Floats(rstd));
   Record(node, {}, {&x, &gamma, &beta}, {&y}, {&x, &gamma, &mean, &rstd});
   return y;

@@ -98,10 +98,11 @@ TEST_P(Bf16Products, TransposedPanelsGiveTheInputGradient) {
     }
   }
   ForEveryContext([&](const Context& context) {
-    std::vector<BFloat16> packed(PanelElements(out, in));
-    kernels::PackTransposedPairs(context, in, out, panels.data(), packed.data());
+    std::vector<BFloat16> packed(PanelElements(in, out)), turned(PanelElements(out, in));
+    kernels::PackPairs(context, in, out, panels.data(), packed.data());
+    kernels::TransposePairs(context, in, out, packed.data(), turned.data());
     std::vector<float> got(rows * in, NAN);
-    kernels::DenseBf16(context, rows, out, in, d_z.data(), packed.data(), nullptr, 0, got.data());
+    kernels::DenseBf16(context, rows, out, in, d_z.data(), turned.data(), nullptr, 0, got.data());
     EXPECT_TRUE(SameBits(got, want));
   });
 }
@@ -136,6 +137,32 @@ TEST_P(Bf16Products, WeightGradientSumsBlocksOf256Rows) {
                                      false, panels.data());
     kernels::UnpackPanels(in, out, panels.data(), got.data());
     EXPECT_TRUE(SameBits(got, want));
+  });
+}
+
+TEST(Bf16, SumsOfRowsAndNormsAreThoseOfTheWidenedNumbers) {
+  constexpr int64_t kRows = 300, kColumns = 75;
+  Numbers numbers(6);
+  const auto wide = numbers.Vector(kRows * kColumns), gamma = numbers.Vector(kColumns);
+  const auto x = Rounded(wide);
+  std::vector<float> widened;
+  for (const BFloat16 value : x) widened.push_back(ToFloat(value));
+  ForEveryContext([&](const Context& context) {
+    std::vector<float> want = gamma, got = gamma;
+    kernels::SumRows(context, kRows, kColumns, widened.data(), true, want.data());
+    kernels::SumRows(context, kRows, kColumns, x.data(), true, got.data());
+    EXPECT_TRUE(SameBits(got, want));
+
+    std::vector<float> normal(wide.size()), mean(kRows), rstd(kRows);
+    std::vector<BFloat16> rounded(wide.size());
+    for (const kernels::Output y :
+         {kernels::Output{normal.data(), false}, {rounded.data(), true}}) {
+      kernels::LayerNorm(context, kRows, kColumns, wide.data(), gamma.data(), gamma.data(), 1e-5f,
+                         y, mean.data(), rstd.data());
+    }
+    for (size_t i = 0; i < normal.size(); ++i) {
+      ASSERT_EQ(ToFloat(rounded[i]), ToFloat(ToBFloat16(normal[i]))) << i;
+    }
   });
 }
 

@@ -105,7 +105,7 @@ TEST(Gradients, OfLayerNormAreThoseOfTheFormula) {
   std::vector<float> y(x.size()), mean(kRows), rstd(kRows);
   std::vector<float> d_x(x.size()), d_gamma(kColumns), d_beta(kColumns);
   kernels::LayerNorm({}, kRows, kColumns, x.data(), gamma.data(), beta.data(),
-                     static_cast<float>(epsilon), y.data(), mean.data(), rstd.data());
+                     static_cast<float>(epsilon), {y.data(), false}, mean.data(), rstd.data());
   kernels::LayerNormGradient({}, kRows, kColumns, x.data(), gamma.data(), mean.data(), rstd.data(),
                              d_y.data(), false, d_x.data(), d_gamma.data(), d_beta.data());
   ExpectNear(y, formula(all), "layer norm");

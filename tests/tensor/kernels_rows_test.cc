@@ -63,8 +63,8 @@ TEST_P(RowShapes, LayerNormHasTheBitsOfTheReference) {
   ForEveryContext([&](const Context& context) {
     std::vector<float> y(count, NAN), got_mean(rows, NAN), got_rstd(rows, NAN), d = before;
     std::vector<float> d_gamma(columns, NAN), d_beta(columns, NAN);
-    kernels::LayerNorm(context, rows, columns, x.data(), gamma.data(), beta.data(), 1e-5f, y.data(),
-                       got_mean.data(), got_rstd.data());
+    kernels::LayerNorm(context, rows, columns, x.data(), gamma.data(), beta.data(), 1e-5f,
+                       {y.data(), false}, got_mean.data(), got_rstd.data());
     kernels::LayerNormGradient(context, rows, columns, x.data(), gamma.data(), got_mean.data(),
                                got_rstd.data(), d_y.data(), true, d.data(), d_gamma.data(),
                                d_beta.data());
