@@ -32,6 +32,7 @@ class TextEncoder::Reader {
       }
       return tensor.name;
     };
+    for (FoundTensor& tensor : folder_.tensors) UseTodaysName(tensor.name);
     for (StoredWeight& weight :
          JoinLayout(layout, "bert.", std::move(folder_.tensors), beyond, folder_.file)) {
       std::string name = weight.name();
@@ -75,6 +76,15 @@ class TextEncoder::Reader {
   }
 
  private:
+  // BERT's first files, which came from TensorFlow, have its names of a norm's two vectors.
+  static void UseTodaysName(std::string& name) {
+    for (const auto& [old, today] :
+         {std::pair<std::string_view, const char*>{"LayerNorm.gamma", "LayerNorm.weight"},
+          {"LayerNorm.beta", "LayerNorm.bias"}}) {
+      if (name.ends_with(old)) name.replace(name.size() - old.size(), old.size(), today);
+    }
+  }
+
   SafetensorsFolder folder_;
   std::map<std::string, StoredWeight> weights_;
 };

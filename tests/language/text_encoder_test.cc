@@ -96,6 +96,13 @@ TEST(TextEncoder, EmbeddingsAreThoseOfAnotherImplementation) {
   ExpectRecorded(copy.path(), "encoder_max_gelu_new.json");
 }
 
+TEST(TextEncoder, NamesOfBertsFirstFilesAreKnown) {
+  const Copy copy;
+  copy.Rename("LayerNorm.weight", "LayerNorm.gamma");
+  copy.Rename("LayerNorm.bias", "LayerNorm.beta");
+  ExpectRecorded(copy.path(), "encoder_mean.json");
+}
+
 TEST(TextEncoder, MiniLmIsThatOfAnotherImplementation) {
   std::string path;
   try {
