@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <string>
 
 #include "language/language_head.h"
@@ -49,6 +50,32 @@ int64_t Generator::Add(GenerationRequest request) {
   }
   waiting_.push_back({.number = next_, .request = std::move(request), .sequence = {}});
   return next_++;
+}
+
+void Generator::ReadCommonBeginning() {
+  constexpr int64_t kWorthReading = 16;  // tokens
+  if (waiting_.size() < 2) return;
+  std::span<const int32_t> common = waiting_[0].request.prompt;
+  for (const Prompt& prompt : waiting_) {
+    const auto [end, other] = std::ranges::mismatch(common, prompt.request.prompt);
+    common = common.first(static_cast<size_t>(end - common.begin()));
+  }
+  if (std::ssize(common) < kWorthReading) return;
+  Kept kept{.ids = {common.begin(), common.end()}, .sequence = {}};
+  while (kept.sequence.length() < std::ssize(common)) {
+    const int64_t past = kept.sequence.length();
+    const int64_t rows = std::min(options_.max_prompt_tokens, std::ssize(common) - past);
+    std::vector<int32_t> positions(static_cast<size_t>(rows));
+    std::iota(positions.begin(), positions.end(), static_cast<int32_t>(past));
+    const kernels::AttentionSpan span{
+        .first_row = 0, .rows = rows, .past = past, .pages = kept.sequence.Extend(cache_, rows)};
+    model_.Forward(context_,
+                   {.ids = common.subspan(static_cast<size_t>(past), static_cast<size_t>(rows)),
+                    .positions = positions,
+                    .spans = {&span, 1}},
+                   nullptr);
+  }
+  kept_.push_back(std::move(kept));
 }
 
 void Generator::Cancel(int64_t request) {
@@ -258,6 +285,7 @@ std::vector<std::vector<GeneratedAnswer>> Generate(const Context& context, const
     generator.Add(request);
     answers.emplace_back(static_cast<size_t>(request.samples));
   }
+  generator.ReadCommonBeginning();
   while (!generator.idle()) {
     generator.Step([&](const GenerationEvent& event) {
       GeneratedAnswer& answer = answers[event.request][event.sample];

@@ -58,6 +58,9 @@ class Generator {
   // Throws Error(kInvalidArgument): an empty prompt, ids outside the vocabulary, a prompt that with
   // its answer would not fit the model's context (both lengths are named), bad options.
   int64_t Add(GenerationRequest request);
+  // Reads once what all requests that wait begin with, if it is worth it: for batches that share a
+  // system message or worked examples. What is said has the same bits.
+  void ReadCommonBeginning();
   // Ends what is left of a request; the next step reports it.
   void Cancel(int64_t request);
   // The same for an answer of which a token was reported.

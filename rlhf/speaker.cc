@@ -55,6 +55,7 @@ void Speaker::Speak(const Context& context, const Transformer& model, Samples& s
       rows.push_back({.number = number + i, .spoken = {}, .dialogue = {}});
     generator.Add(request(prompt, group, number));
   }
+  generator.ReadCommonBeginning();
   run();
 
   std::vector<Row*> going;

@@ -124,6 +124,37 @@ TEST_P(Precisions, ATurnOverKeptKeysHasTheBitsOfOneReadWhole) {
   EXPECT_EQ(talk.reused_tokens() - before, 70 + 99);
 }
 
+TEST_P(Precisions, PromptsThatBeginAlikeReadThatOnce) {
+  const auto model = MakeTiny(TinyConfig(), GetParam());
+  const Context context;
+  for (const int64_t common : {15, 16, 40, 64, 100}) {
+    Generator generator(context, *model, {.max_prompt_tokens = 33});
+    std::vector<GenerationRequest> requests;
+    for (int32_t i = 0; i < 3; ++i) {
+      std::vector<int32_t> prompt = Prompt(common, 5);
+      for (int32_t k = 0; k < 4 * i; ++k) prompt.push_back(10 + i);  // the first is no longer
+      requests.push_back(Ask(prompt, static_cast<uint64_t>(i)));
+      requests.back().max_new_tokens = 5;
+      requests.back().samples = 2;
+      generator.Add(requests.back());
+    }
+    generator.ReadCommonBeginning();
+    std::vector<std::vector<float>> got(6);
+    while (!generator.idle()) {
+      generator.Step([&](const GenerationEvent& event) {
+        got[2 * event.request + event.sample].push_back(event.log_probability);
+      });
+    }
+    EXPECT_EQ(generator.reused_tokens(), common < 16 ? 0 : 3 * common - 1);
+    for (size_t i = 0; i < 3; ++i) {
+      const auto alone = Generate(context, *model, {&requests[i], 1});
+      for (size_t sample = 0; sample < 2; ++sample) {
+        EXPECT_EQ(got[2 * i + sample], alone[0][sample].log_probabilities) << common;
+      }
+    }
+  }
+}
+
 TEST(Generator, KeepsNoMoreTokensThanItMay) {
   const auto model = MakeTiny(TinyConfig());
   const Context context;
