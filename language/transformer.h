@@ -27,7 +27,7 @@ struct BatchPages;
 
 // T tokens: their ids, their positions in their sequences, and which rows are which sequence's.
 // Spans without pages are whole sequences, whose keys are kept for the call only; answers to one
-// prompt may share its rows as their parent.
+// prompt may share its rows as their parent, and prompts what they begin with.
 struct TokenBatch {
   std::span<const int32_t> ids;
   std::span<const int32_t> positions;

@@ -31,6 +31,7 @@ inline kernels::Output To(Tensor& x) {
 // begins with a copy of the last one.
 struct BatchPages {
   std::vector<kernels::AttentionSpan> spans;
+  std::vector<std::vector<kernels::AttentionSpan>> levels;  // without parents, their children, ..
   std::vector<std::byte*> pointers;
   Tensor memory;
   int64_t layer_bytes = 0;  // from one layer's part of a page to the next
@@ -61,6 +62,12 @@ struct BatchPages {
         }
       }
     }
+    std::vector<size_t> depth;
+    for (const kernels::AttentionSpan& span : spans) {
+      depth.push_back(span.parent < 0 ? 0 : depth[span.parent] + 1);
+      if (depth.back() == levels.size()) levels.emplace_back();
+      levels[depth.back()].push_back(span);
+    }
   }
 
   void Store(const Context& context, const kernels::AttentionShape& shape, int64_t offset,
@@ -69,18 +76,15 @@ struct BatchPages {
       kernels::StoreKeys(context, shape, spans, offset, stride, k, v);
       return;
     }
-    std::vector<kernels::AttentionSpan> roots, rest;
-    for (const kernels::AttentionSpan& span : spans) {
-      (span.parent < 0 ? roots : rest).push_back(span);
+    for (const std::vector<kernels::AttentionSpan>& level : levels) {
+      for (const kernels::AttentionSpan& span : level) {
+        if (span.past % kernels::kPagePositions == 0) continue;
+        const int64_t page = Shared(span);
+        std::memcpy(span.pages[page], spans[span.parent].pages[page],
+                    static_cast<size_t>(page_bytes));
+      }
+      kernels::StoreKeys(context, shape, level, offset, stride, k, v);
     }
-    kernels::StoreKeys(context, shape, roots, offset, stride, k, v);
-    for (const kernels::AttentionSpan& span : rest) {
-      if (span.past % kernels::kPagePositions == 0) continue;
-      const int64_t page = Shared(span);
-      std::memcpy(span.pages[page], spans[span.parent].pages[page],
-                  static_cast<size_t>(page_bytes));
-    }
-    kernels::StoreKeys(context, shape, rest, offset, stride, k, v);
   }
 
  private:

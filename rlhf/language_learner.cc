@@ -186,17 +186,23 @@ void LanguageTraining::WriteModel(const TensorMap& policy, const std::string& fo
 
 void LanguageBatch::AddAnswers(std::span<const int32_t> prompt,
                                std::span<const std::span<const int32_t>> answers,
-                               std::span<const std::span<const uint8_t>> learnt) {
+                               std::span<const std::span<const uint8_t>> learnt,
+                               int64_t beginning) {
   const int64_t shared = std::ssize(prompt) - 1;
-  const int64_t parent = shared > 0 ? std::ssize(spans) : -1;
+  int64_t parent = beginning > 0 ? 0 : -1;
   const auto add = [&](int32_t id, int64_t position, int32_t target) {
     ids.push_back(id);
     positions.push_back(static_cast<int32_t>(position));
     targets.push_back(target);
   };
-  if (shared > 0) {
-    spans.push_back({.first_row = tokens(), .rows = shared, .past = 0});
-    for (int64_t t = 0; t < shared; ++t) add(prompt[t], t, -1);
+  if (shared > beginning) {
+    spans.push_back({.first_row = tokens(),
+                     .rows = shared - beginning,
+                     .past = beginning,
+                     .pages = nullptr,
+                     .parent = parent});
+    parent = std::ssize(spans) - 1;
+    for (int64_t t = beginning; t < shared; ++t) add(prompt[t], t, -1);
   }
   for (size_t i = 0; i < answers.size(); ++i) {
     const std::span<const int32_t> answer = answers[i];
@@ -214,6 +220,10 @@ void LanguageBatch::AddAnswers(std::span<const int32_t> prompt,
 
 LanguageBatch BatchOf(const Samples& samples, std::span<const int64_t> prompts) {
   LanguageBatch batch;
+  const int64_t beginning = CommonBeginning(samples, prompts);
+  if (beginning > 0) {
+    batch.AddSequence(std::span(samples.prompts[prompts[0]]).first(beginning), {});
+  }
   for (const int64_t prompt : prompts) {
     std::vector<std::span<const int32_t>> answers;
     std::vector<std::span<const uint8_t>> said;
@@ -221,7 +231,7 @@ LanguageBatch BatchOf(const Samples& samples, std::span<const int64_t> prompts) 
       answers.push_back(samples.texts.Of(std::span<const int32_t>(samples.ids), i));
       said.push_back(samples.texts.Of(std::span<const uint8_t>(samples.said), i));
     }
-    batch.AddAnswers(samples.prompts[prompt], answers, said);
+    batch.AddAnswers(samples.prompts[prompt], answers, said, beginning);
   }
   return batch;
 }
@@ -236,10 +246,6 @@ void LanguageBatch::AddSequence(std::span<const int32_t> sequence,
     positions.push_back(static_cast<int32_t>(t));
     targets.push_back(wanted ? sequence[t + 1] : -1);
   }
-}
-
-int64_t SharedBeginning(std::span<const int32_t> a, std::span<const int32_t> b) {
-  return std::ranges::mismatch(a, b).in1 - a.begin();
 }
 
 std::vector<int64_t> LanguageBatch::AddBranches(

@@ -107,10 +107,11 @@ struct LanguageBatch {
   }
   // A prompt and answers to it: the prompt's last token stands before each answer, where its first
   // token is foreseen. Answers need a token each. learnt: 1 for each answer's tokens that are to be
-  // foreseen; empty: all are.
+  // foreseen; empty: all are. beginning: so many of the prompt's tokens, not its last, are those of
+  // the batch's first span.
   void AddAnswers(std::span<const int32_t> prompt,
                   std::span<const std::span<const int32_t>> answers,
-                  std::span<const std::span<const uint8_t>> learnt = {});
+                  std::span<const std::span<const uint8_t>> learnt = {}, int64_t beginning = 0);
   // A sequence. learnt [ids]: 1 for each token that is to be foreseen by the one before it, so that
   // the last token needs no row and has none; empty: a row for every token, nothing is wanted.
   void AddSequence(std::span<const int32_t> sequence, std::span<const uint8_t> learnt);
@@ -126,8 +127,6 @@ struct LanguageBatch {
     }
   }
 };
-// The number of tokens that both begin with.
-int64_t SharedBeginning(std::span<const int32_t> a, std::span<const int32_t> b);
 // The answers to some of the prompts, in order.
 LanguageBatch BatchOf(const Samples& samples, std::span<const int64_t> prompts);
 

@@ -97,11 +97,29 @@ std::vector<int64_t> AllPrompts(const Samples& samples) {
   return numbers;
 }
 
+int64_t SharedBeginning(std::span<const int32_t> a, std::span<const int32_t> b) {
+  return std::ranges::mismatch(a, b).in1 - a.begin();
+}
+
+int64_t CommonBeginning(const Samples& samples, std::span<const int64_t> prompts) {
+  constexpr int64_t kWorthReading = 16;
+  if (prompts.size() < 2) return 0;
+  const std::vector<int32_t>& first = samples.prompts[prompts[0]];
+  int64_t common = std::ssize(first);
+  for (const int64_t prompt : prompts) {
+    const std::vector<int32_t>& other = samples.prompts[prompt];
+    common = std::min({common, SharedBeginning(first, other), std::ssize(other) - 1});
+  }
+  return common < kWorthReading ? 0 : common;
+}
+
 void ForPrompts(const Samples& samples, std::span<const int64_t> prompts, int64_t tokens,
                 const std::function<void(std::span<const int64_t>)>& use) {
+  const int64_t common = CommonBeginning(samples, prompts);
   for (size_t begin = 0, end = 0; begin < prompts.size(); begin = end) {
-    for (int64_t together = 0; end < prompts.size(); ++end) {
-      together += std::ssize(samples.prompts[prompts[end]]) + samples.TokensOf(prompts[end]);
+    for (int64_t together = common; end < prompts.size(); ++end) {
+      together +=
+          std::ssize(samples.prompts[prompts[end]]) - common + samples.TokensOf(prompts[end]);
       if (end > begin && together > tokens) break;
     }
     use(prompts.subspan(begin, end - begin));

@@ -284,18 +284,9 @@ class Backward {
         d_k_(d_k),
         d_v_(d_v) {}
 
-  // A span without parent and the spans that have it as theirs.
+  // A span without parent and all that go on from it.
   void Run(std::span<const AttentionSpan> spans, int64_t root, int64_t kv_head) const {
-    const Sequence prompt(*this, spans[root], nullptr, kv_head);
-    Rows(spans[root], prompt, kv_head);
-    for (int64_t i = root + 1; i < std::ssize(spans); ++i) {
-      if (spans[i].parent != root) continue;
-      const Sequence answer(*this, spans[i], &spans[root], kv_head);
-      Rows(spans[i], answer, kv_head);
-      answer.AddPast(table_, spans[i].past, prompt);
-      Write(spans[i], answer, kv_head);
-    }
-    Write(spans[root], prompt, kv_head);
+    RunFrom(spans, root, nullptr, kv_head);
   }
 
  private:
@@ -326,9 +317,9 @@ class Backward {
     int64_t pages, keys, values;
     float *k_panel, *k_turned, *v_turned, *d_k, *d_v;
 
-    Sequence(const Backward& b, const AttentionSpan& span, const AttentionSpan* parent,
+    Sequence(const Backward& b, std::span<const AttentionSpan> spans, int64_t index,
              int64_t kv_head)
-        : pages((span.past + span.rows + kPage - 1) / kPage),
+        : pages((spans[index].past + spans[index].rows + kPage - 1) / kPage),
           keys(KeyElements(b.shape_)),
           values(ValueElements(b.shape_)) {
       const int64_t dimension = b.shape_.head_dimension, elements = pages * (3 * values + 2 * keys);
@@ -340,14 +331,12 @@ class Backward {
       std::fill(k_panel, k_panel + elements, 0.0f);
       Tensor v_memory;
       auto* const v_rows = Scratch<float>(v_memory, kPage * dimension);
-      const int64_t end = span.past + span.rows;
+      const int64_t end = spans[index].past + spans[index].rows;
       for (int64_t page = 0; page < pages; ++page) {
         const int64_t rows = std::min(kPage, end - page * kPage);
         for (int64_t slot = 0; slot < rows; ++slot) {
           const int64_t position = page * kPage + slot;
-          const int64_t token = position < span.past ? parent->first_row + position
-                                                     : span.first_row + position - span.past;
-          const int64_t at = token * b.stride_ + kv_head * dimension;
+          const int64_t at = RowOf(spans, index, position) * b.stride_ + kv_head * dimension;
           ForPagePanels(dimension, [&](const Panel& panel) {
             b.Copy(panel.columns, b.k_ + at + panel.begin,
                    k_panel + page * values + PanelIndex(kPage, dimension, slot, panel.begin));
@@ -373,16 +362,33 @@ class Backward {
         });
       }
     }
-    // Adds the gradients of the first positions to those of the prompt that they are.
-    void AddPast(const KernelTable& table, int64_t past, const Sequence& prompt) const {
+    static int64_t RowOf(std::span<const AttentionSpan> spans, int64_t index, int64_t position) {
+      while (position < spans[index].past) index = spans[index].parent;
+      return spans[index].first_row + position - spans[index].past;
+    }
+    // Adds the gradients of the first positions to those of the parent, which they are.
+    void AddPast(const KernelTable& table, int64_t past, const Sequence& parent) const {
       ForRuns(past, [&](int64_t first, int64_t count) {
-        for (const auto& [from, to] : {std::pair{d_k, prompt.d_k}, std::pair{d_v, prompt.d_v}}) {
+        for (const auto& [from, to] : {std::pair{d_k, parent.d_k}, std::pair{d_v, parent.d_v}}) {
           table.binary(Binary::kAdd, Broadcasting::kNone, 1, count, to + first, from + first,
                        to + first);
         }
       });
     }
   };
+
+  // A span and those that have it as their parent; its own, which is not done yet, may be null.
+  void RunFrom(std::span<const AttentionSpan> spans, int64_t index, const Sequence* parent,
+               int64_t kv_head) const {
+    const AttentionSpan& span = spans[index];
+    const Sequence sequence(*this, spans, index, kv_head);
+    Rows(span, sequence, kv_head);
+    for (int64_t i = index + 1; i < std::ssize(spans); ++i) {
+      if (spans[i].parent == index) RunFrom(spans, i, &sequence, kv_head);
+    }
+    if (parent != nullptr) sequence.AddPast(table_, span.past, *parent);
+    Write(span, sequence, kv_head);
+  }
 
   // The gradients of the span's queries, and what they add to those of its sequence's keys.
   void Rows(const AttentionSpan& span, const Sequence& sequence, int64_t kv_head) const {

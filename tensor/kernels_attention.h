@@ -31,8 +31,8 @@ struct AttentionShape {
 
 // Rows [first_row, first_row + rows) of a batch are positions [past, past + rows) of a sequence,
 // whose page i holds the positions from 64 i on. In a batch of whole sequences the positions before
-// `past` may be the rows of another span, the parent, which has no parent itself and comes before:
-// answers to one prompt share it.
+// `past` may be all those of another span, the parent, which comes before: answers share a prompt,
+// prompts what they begin with.
 struct AttentionSpan {
   int64_t first_row, rows, past;
   std::byte* const* pages = nullptr;
@@ -51,9 +51,9 @@ void Attention(const Context& context, const AttentionShape& shape,
                std::span<const AttentionSpan> spans, int64_t offset, int64_t stride, const float* q,
                Output y, float* log_sum);
 
-// Gradients of whole sequences (no pages; past is 0 or the rows of the parent). Those of a prompt's
-// keys are sums over its own rows, then over its answers in order. q, k, v, d_q, d_k and d_v have
-// tokens `stride` apart; y and d_y [T, heads * D] are contiguous.
+// Gradients of whole sequences (no pages; past is 0 or the positions of the parent). Those of a
+// prompt's keys are sums over its own rows, then over its answers in order. q, k, v, d_q, d_k and
+// d_v have tokens `stride` apart; y and d_y [T, heads * D] are contiguous.
 void AttentionGradient(const Context& context, const AttentionShape& shape,
                        std::span<const AttentionSpan> spans, int64_t stride, const float* q,
                        const float* k, const float* v, Input y, const float* log_sum,

@@ -64,7 +64,7 @@ ModelConfig Variant(int which) {
     config.tied = false;
     config.rope.rotary_dimensions = 4;
     config.rope.inverse_frequencies.resize(2);
-    config.learned_positions = 40;
+    config.learned_positions = 100;
     config.learned_position_offset = 2;
   }
   if (which == 2) {  // Gemma 2 with Qwen 3's norms
@@ -164,18 +164,26 @@ TEST_P(Variants, RowsDependOnTheirSequenceAlone) {
   }
 }
 
-// Answers that share their prompt's rows: the bits of separate sequences, and the same gradients.
+// Answers that share their prompt's rows, which may go on from another span's: the bits of separate
+// sequences, and the same gradients.
 TEST_P(Variants, AnswersMayShareTheirPrompt) {
   const auto model = MakeTiny(Variant(GetParam()));
   model->EnableGradient();
-  for (const int64_t prompt : {5, 20}) {
+  for (const auto& [prompt, beginning] :
+       std::vector<std::pair<int64_t, int64_t>>{{5, 0}, {20, 0}, {20, 7}, {80, 64}, {80, 70}}) {
     const std::vector<int64_t> lengths = {4, 1, 7};
+    if (prompt + 7 > model->config().context) continue;
     Batch shared, apart;
     shared.Add(prompt, 3);
     std::fill(shared.targets.begin(), shared.targets.end(), -1);
+    if (beginning > 0) {
+      shared.spans[0].rows = beginning;
+      shared.spans.push_back({beginning, prompt - beginning, beginning, nullptr, 0});
+    }
+    const auto parent = std::ssize(shared.spans) - 1;
     std::vector<int64_t> first;  // of each answer in `apart`
     for (size_t i = 0; i < lengths.size(); ++i) {
-      shared.spans.push_back({std::ssize(shared.ids), lengths[i], prompt, nullptr, 0});
+      shared.spans.push_back({std::ssize(shared.ids), lengths[i], prompt, nullptr, parent});
       apart.Add(prompt, 3);
       first.push_back(std::ssize(apart.ids));
       apart.spans.back().rows += lengths[i];
