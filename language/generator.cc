@@ -10,6 +10,10 @@
 
 namespace weft {
 
+int64_t SharedBeginning(std::span<const int32_t> a, std::span<const int32_t> b) {
+  return std::ranges::mismatch(a, b).in1 - a.begin();
+}
+
 const char* Name(FinishReason reason) {
   switch (reason) {
     case FinishReason::kNone:
@@ -53,14 +57,12 @@ int64_t Generator::Add(GenerationRequest request) {
 }
 
 void Generator::ReadCommonBeginning() {
-  constexpr int64_t kWorthReading = 16;  // tokens
   if (waiting_.size() < 2) return;
   std::span<const int32_t> common = waiting_[0].request.prompt;
   for (const Prompt& prompt : waiting_) {
-    const auto [end, other] = std::ranges::mismatch(common, prompt.request.prompt);
-    common = common.first(static_cast<size_t>(end - common.begin()));
+    common = common.first(static_cast<size_t>(SharedBeginning(common, prompt.request.prompt)));
   }
-  if (std::ssize(common) < kWorthReading) return;
+  if (std::ssize(common) < kWorthReadingOnce) return;
   Kept kept{.ids = {common.begin(), common.end()}, .sequence = {}};
   while (kept.sequence.length() < std::ssize(common)) {
     const int64_t past = kept.sequence.length();
@@ -150,8 +152,7 @@ void Generator::Reuse(Prompt& prompt) {
   size_t longest = 0;
   auto best = kept_.end();
   for (auto kept = kept_.begin(); kept != kept_.end(); ++kept) {
-    const auto [end, other] = std::ranges::mismatch(kept->ids, ids);
-    const auto common = static_cast<size_t>(end - kept->ids.begin());
+    const auto common = static_cast<size_t>(SharedBeginning(kept->ids, ids));
     if (common >= longest) {
       longest = common;
       best = kept;

@@ -26,6 +26,10 @@ struct GenerationRequest {
   int64_t likeliest = 0;      // so many tokens are reported beside each that is drawn
 };
 
+// Tokens that two sequences begin with alike, and how many are worth reading once for both.
+int64_t SharedBeginning(std::span<const int32_t> a, std::span<const int32_t> b);
+constexpr int64_t kWorthReadingOnce = 16;
+
 enum class FinishReason : uint8_t { kNone, kStop, kLength, kCancelled };
 const char* Name(FinishReason reason);
 

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "language/generator.h"
 #include "language/lora_files.h"
 #include "language/model_name.h"
 #include "language/model_writer.h"

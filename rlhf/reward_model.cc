@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "base/random.h"
+#include "language/generator.h"
 #include "language/json.h"
 #include "language/model_name.h"
 #include "rlhf/language_learner.h"

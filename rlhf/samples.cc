@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "language/generator.h"
+
 namespace weft {
 namespace {
 
@@ -97,12 +99,7 @@ std::vector<int64_t> AllPrompts(const Samples& samples) {
   return numbers;
 }
 
-int64_t SharedBeginning(std::span<const int32_t> a, std::span<const int32_t> b) {
-  return std::ranges::mismatch(a, b).in1 - a.begin();
-}
-
 int64_t CommonBeginning(const Samples& samples, std::span<const int64_t> prompts) {
-  constexpr int64_t kWorthReading = 16;
   if (prompts.size() < 2) return 0;
   const std::vector<int32_t>& first = samples.prompts[prompts[0]];
   int64_t common = std::ssize(first);
@@ -110,7 +107,7 @@ int64_t CommonBeginning(const Samples& samples, std::span<const int64_t> prompts
     const std::vector<int32_t>& other = samples.prompts[prompt];
     common = std::min({common, SharedBeginning(first, other), std::ssize(other) - 1});
   }
-  return common < kWorthReading ? 0 : common;
+  return common < kWorthReadingOnce ? 0 : common;
 }
 
 void ForPrompts(const Samples& samples, std::span<const int64_t> prompts, int64_t tokens,

@@ -66,8 +66,6 @@ struct Samples {
 
 // Their numbers.
 std::vector<int64_t> AllPrompts(const Samples& samples);
-// Tokens that two begin with alike.
-int64_t SharedBeginning(std::span<const int32_t> a, std::span<const int32_t> b);
 // Tokens that all these prompts begin with, but not the last of one; 0 where it is not worth
 // reading them once for all.
 int64_t CommonBeginning(const Samples& samples, std::span<const int64_t> prompts);
