@@ -449,6 +449,8 @@ constinit const PairTable kAmxBlocks = {.dense_quantised = DenseQuantised,
                                         .dense_tiles = DenseTiles,
                                         .dense = Dense,
                                         .weight_gradient_tiles = WeightGradientTiles,
-                                        .weight_gradient = WeightGradient};
+                                        .weight_gradient = WeightGradient,
+                                        .gradient_rows = 0,
+                                        .pack_features = nullptr};
 
 }  // namespace weft::kernels

@@ -21,6 +21,8 @@ constexpr KernelTable MakeTable() {
           .dense = T::Dense,
           .weight_gradient_tiles = T::WeightGradientTiles,
           .weight_gradient = T::WeightGradient,
+          .gradient_rows = T::kBlockRows,
+          .pack_features = T::PackFeatures,
           .transpose = S::Transpose,
           .activation_gradient = E::ActivationGradient,
           .unary = E::Apply,

@@ -49,7 +49,9 @@ constexpr PairTable MakePairTable() {
           .dense_tiles = Tiles<S>::DenseTiles,
           .dense = Pairs<S>::Dense,
           .weight_gradient_tiles = Tiles<S>::WeightGradientTiles,
-          .weight_gradient = Pairs<S>::WeightGradient};
+          .weight_gradient = Pairs<S>::WeightGradient,
+          .gradient_rows = Tiles<S>::kBlockRows,
+          .pack_features = Tiles<S>::PackFeatures};
 }
 
 }  // namespace weft::kernels

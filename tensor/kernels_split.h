@@ -8,6 +8,7 @@
 #include "base/thread_pool.h"
 #include "tensor/context.h"
 #include "tensor/kernels_table.h"
+#include "tensor/tensor.h"
 
 namespace weft::kernels {
 
@@ -30,10 +31,11 @@ inline bool WorthSharing(const Context& context, double nanoseconds) {
   return context.pool != nullptr && nanoseconds >= kWorthSharing && context.pool->threads() > 1;
 }
 
+constexpr double kWorthBalancing = 20 * kWorthSharing;
+
 // function(begin, end) over [0, count) on several threads, for work that is worth it.
 template <class F>
 void Share(const Context& context, int64_t count, int64_t grain, double nanoseconds, F& function) {
-  constexpr double kWorthBalancing = 20 * kWorthSharing;
   if (nanoseconds < kWorthBalancing) {
     context.pool->ParallelFor(count, grain, function);
   } else {
@@ -106,11 +108,33 @@ template <class Table>
 void ShareWeightGradient(const Context& context, const Table& table,
                          const WeightGradientWork& work) {
   const double cost = ProductCost(work.rows, work.in, work.out);
-  if (WorthSharing(context, cost)) {
-    auto run = [&](int64_t begin, int64_t end) { table.weight_gradient(work, begin, end); };
-    Share(context, table.weight_gradient_tiles(work), 1, cost, run);
-  } else {
-    table.weight_gradient(work, 0, INT64_MAX);
+  const auto run = [&](const WeightGradientWork& part) {
+    const int64_t tiles = table.weight_gradient_tiles(part);
+    const double each = ProductCost(part.rows, part.in, part.out) / static_cast<double>(tiles);
+    Split(context, tiles, 1, each,
+          [&](int64_t begin, int64_t end) { table.weight_gradient(part, begin, end); });
+  };
+  if (table.gradient_rows == 0 || cost < kWorthBalancing) return run(work);
+
+  // What all threads read of some rows stays near them.
+  constexpr int64_t kWorthPacking = 8 * kPanel;  // outputs
+  const bool pack = work.out >= kWorthPacking;
+  Tensor x_tiles;
+  if (pack) x_tiles = Tensor::Empty({table.gradient_rows * work.in});
+  for (int64_t row = 0; row < work.rows; row += table.gradient_rows) {
+    WeightGradientWork part = work;
+    part.rows = std::min(table.gradient_rows, work.rows - row);
+    part.x += row * work.in;
+    part.d_z += row * work.out;
+    part.accumulate |= row > 0;
+    if (pack) {
+      float* const to = x_tiles.data<float>().data();
+      const double elements = static_cast<double>(part.rows * work.in);
+      Split(context, kFeatureParts, 1, kStreamCost * elements / kFeatureParts,
+            [&](int64_t begin, int64_t end) { table.pack_features(part, begin, end, to); });
+      part.x_tiles = to;
+    }
+    run(part);
   }
 }
 

@@ -24,12 +24,14 @@ struct DenseWork {
   int64_t y_stride = 0;  // of y and h; 0: out
 };
 
+constexpr int64_t kFeatureParts = 16;
 struct WeightGradientWork {
   int64_t rows, in, out;
   const float* x;
   const float* d_z;
   bool accumulate;
-  float* d_w;  // panels
+  float* d_w;                      // panels
+  const float* x_tiles = nullptr;  // x as pack_features leaves it, or null
 };
 
 // The second operand of a binary gradient, to be summed over what was broadcast.
@@ -48,6 +50,10 @@ struct KernelTable {
   void (*dense)(const DenseWork& work, TileUse use, int64_t begin, int64_t end);
   int64_t (*weight_gradient_tiles)(const WeightGradientWork& work);
   void (*weight_gradient)(const WeightGradientWork& work, int64_t begin, int64_t end);
+  // How many rows are summed before the sum is added to d_w; and for work of as many, features in
+  // the order in which tiles read them: parts [begin, end) of kFeatureParts.
+  int64_t gradient_rows;
+  void (*pack_features)(const WeightGradientWork& work, int64_t begin, int64_t end, float* x_tiles);
   // y[c, r] = x[r, c] of matrices with the given row strides.
   void (*transpose)(int64_t rows, int64_t columns, const float* x, int64_t x_stride, float* y,
                     int64_t y_stride);
@@ -180,6 +186,8 @@ struct PairTable {
   void (*dense)(const DenseWork& work, TileUse use, int64_t begin, int64_t end);
   int64_t (*weight_gradient_tiles)(const WeightGradientWork& work);
   void (*weight_gradient)(const WeightGradientWork& work, int64_t begin, int64_t end);
+  int64_t gradient_rows;  // 0: all; then features are not packed
+  void (*pack_features)(const WeightGradientWork& work, int64_t begin, int64_t end, float* x_tiles);
 };
 
 // Sums one pair after the other (SumOrder::kPairs).

@@ -52,21 +52,36 @@ struct Tiles {
   using ForwardTile = void (*)(const Forward&);
   using BackwardTile = void (*)(const Backward&);
 
-  // A strip is a column of tiles, the rows dealt evenly over them.
+  // A strip is a column of tiles, its rows dealt evenly over them.
   struct Strip {
     int64_t column, panel_column, panel_width;  // in floats; panel_column is that of the panel
     int64_t vectors, columns;                   // columns that exist
-    int64_t rows_each, larger;                  // the first `larger` tiles have one row more
+    int64_t row, rows_each, larger;             // the first `larger` tiles have one row more
 
-    int64_t RowOf(int64_t tile) const { return rows_each * tile + (tile < larger ? tile : larger); }
+    int64_t RowOf(int64_t tile) const {
+      return row + rows_each * tile + (tile < larger ? tile : larger);
+    }
     int64_t RowsOf(int64_t tile) const { return rows_each + (tile < larger ? 1 : 0); }
   };
 
   // Calls function(strip, first, last) for the row tiles of every strip that fall in [begin, end);
-  // returns their number.
+  // returns their number. All strips meet some of the rows, at most `together`, before the next.
   template <class F>
   [[gnu::always_inline]] static int64_t ForStrips(int64_t rows, int64_t columns, TileUse use,
-                                                  int64_t begin, int64_t end, F&& function) {
+                                                  int64_t together, int64_t begin, int64_t end,
+                                                  F&& function) {
+    const int64_t parts = rows / together + (rows % together != 0 ? 1 : 0);
+    int64_t index = 0;
+    for (int64_t part = 0; part < parts; ++part) {
+      const int64_t row = rows * part / parts, next = rows * (part + 1) / parts;
+      index += ForStripsOf(row, next - row, columns, use, begin - index, end - index, function);
+    }
+    return index;
+  }
+  template <class F>
+  [[gnu::always_inline]] static int64_t ForStripsOf(int64_t row, int64_t rows, int64_t columns,
+                                                    TileUse use, int64_t begin, int64_t end,
+                                                    F&& function) {
     const int64_t padded = (columns + 15) / 16 * 16;
     int64_t index = 0;
     for (int64_t panel = 0; panel < padded; panel += kPanel) {
@@ -91,6 +106,7 @@ struct Tiles {
                        .panel_width = width,
                        .vectors = wide / kLanes,
                        .columns = exist < wide ? exist : wide,
+                       .row = row,
                        .rows_each = rows_each,
                        .larger = larger},
                  first, last);
@@ -235,6 +251,15 @@ struct Tiles {
     if constexpr (kEdge) {
       for (int v = 0; v < V; ++v) masks[v] = S::FirstLanes(t.columns - v * kLanes);
     }
+    if (t.add) {
+#pragma GCC unroll 16
+      for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 16
+        for (int v = 0; v < V; v += 16 / kLanes) {
+          __builtin_prefetch(t.d_w + r * t.d_w_stride + v * kLanes);
+        }
+      }
+    }
     Accumulate<R, V, true, kEdge, kAheadOf<R, V>>(t.steps, t.x, t.x_stride, t.d_z, t.d_z_stride,
                                                   masks, sum);
 #pragma GCC unroll 16
@@ -317,8 +342,13 @@ struct Tiles {
     });
   }
 
+  // Rows that stay in a second-level cache while all panels come by, when a panel does too.
+  static int64_t RowsTogether(const DenseWork& work) {
+    return work.in <= 1024 ? 256 : INT64_MAX;
+  }
   static int64_t DenseTiles(const DenseWork& work, TileUse use) {
-    return ForStrips(work.rows, work.out, use, 0, 0, [](const Strip&, int64_t, int64_t) {});
+    return ForStrips(work.rows, work.out, use, RowsTogether(work), 0, 0,
+                     [](const Strip&, int64_t, int64_t) {});
   }
 
   // Where a tile reads and writes.
@@ -360,7 +390,7 @@ struct Tiles {
 
   static void Dense(const DenseWork& work, TileUse use, int64_t begin, int64_t end) {
     alignas(64) float sums[kMostSums];
-    ForStrips(work.rows, work.out, use, begin, end,
+    ForStrips(work.rows, work.out, use, RowsTogether(work), begin, end,
               [&](const Strip& strip, int64_t first, int64_t last) {
                 const bool single = work.h == nullptr && strip.rows_each + strip.larger == 1;
                 const bool direct = (single || work.activation == Activation::kNone) &&
@@ -389,29 +419,63 @@ struct Tiles {
   }
 
   static int64_t WeightGradientTiles(const WeightGradientWork& work) {
-    return ForStrips(work.in, work.out, TileUse::kAlone, 0, 0,
+    return ForStrips(work.in, work.out, TileUse::kAlone, INT64_MAX, 0, 0,
                      [](const Strip&, int64_t, int64_t) {});
+  }
+
+  // Features of a tile of a whole panel side by side.
+  static void PackFeatures(const WeightGradientWork& work, int64_t begin, int64_t end,
+                           float* x_tiles) {
+    const TileShape shape = S::ShapeFor(work.in, kPanel / kLanes, TileUse::kAlone);
+    const int64_t tiles = (work.in + shape.rows - 1) / shape.rows;
+    ForStripsOf(0, work.in, kPanel, TileUse::kAlone, tiles * begin / kFeatureParts,
+                tiles * end / kFeatureParts, [&](const Strip& strip, int64_t first, int64_t last) {
+                  for (int64_t tile = first; tile < last; ++tile) {
+                    const int64_t feature = strip.RowOf(tile), features = strip.RowsOf(tile);
+                    const float* x = work.x + feature;
+                    float* to = x_tiles + feature * work.rows;
+                    const Mask mask = S::FirstLanes(features);
+                    for (int64_t step = 0; step < work.rows; ++step) {
+                      S::StoreMasked(to, S::LoadMasked(x, mask), mask);
+                      x += work.in;
+                      to += features;
+                    }
+                  }
+                });
   }
 
   static void WeightGradient(const WeightGradientWork& work, int64_t begin, int64_t end) {
     for (int64_t row = 0; row < work.rows || row == 0; row += kBlockRows) {
       const int64_t left = work.rows - row;
-      ForStrips(work.in, work.out, TileUse::kAlone, begin, end,
+      alignas(64) float errors[kBlockRows * kPanel];
+      ForStrips(work.in, work.out, TileUse::kAlone, INT64_MAX, begin, end,
                 [&](const Strip& strip, int64_t first, int64_t last) {
+                  constexpr int64_t kWorthCopying = 16;  // tiles
                   Backward t;
                   t.steps = left < kBlockRows ? left : kBlockRows;
-                  t.x_stride = work.in;
                   t.d_z = work.d_z + row * work.out + strip.column;
                   t.d_z_stride = work.out;
                   t.add = work.accumulate || row > 0;
                   t.d_w_stride = strip.panel_width;
                   t.columns = strip.columns;
+                  const int64_t full = strip.vectors * kLanes;
+                  if (last - first >= kWorthCopying && strip.columns == full) {
+                    for (int64_t step = 0; step < t.steps; ++step) {
+                      __builtin_memcpy(errors + step * full, t.d_z + step * work.out,
+                                       static_cast<size_t>(full) * sizeof(float));
+                    }
+                    t.d_z = errors;
+                    t.d_z_stride = full;
+                  }
+                  const bool packed = work.x_tiles != nullptr && strip.panel_width == kPanel;
                   float* d_w =
                       work.d_w + work.in * strip.panel_column + (strip.column - strip.panel_column);
                   for (int64_t tile = first; tile < last; ++tile) {
                     const int64_t feature = strip.RowOf(tile);
                     const int64_t features = strip.RowsOf(tile);
-                    t.x = work.x + row * work.in + feature;
+                    t.x = packed ? work.x_tiles + feature * work.rows
+                                 : work.x + row * work.in + feature;
+                    t.x_stride = packed ? features : work.in;
                     t.d_w = d_w + feature * strip.panel_width;
                     kShapes.backward[strip.vectors - 1][features - 1](t);
                   }

@@ -57,7 +57,8 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Bf16Products,
                                          ProductShape{3, 6, 48}, ProductShape{7, 64, 64},
                                          ProductShape{13, 578, 30}, ProductShape{65, 20, 130},
                                          ProductShape{257, 12, 70}, ProductShape{600, 34, 112},
-                                         ProductShape{40, 1700, 100}, ProductShape{20, 8800, 34}));
+                                         ProductShape{40, 1700, 100}, ProductShape{20, 8800, 34},
+                                         ProductShape{515, 104, 600}));
 
 TEST_P(Bf16Products, ForwardIsTheSumOfItsDefinition) {
   const auto [rows, in, out] = GetParam();

@@ -33,7 +33,7 @@ INSTANTIATE_TEST_SUITE_P(
                     DenseShape{15, 64, 6}, DenseShape{64, 64, 64}, DenseShape{64, 17, 64},
                     DenseShape{65, 65, 65}, DenseShape{257, 12, 70}, DenseShape{513, 33, 18},
                     DenseShape{600, 20, 112}, DenseShape{2, 300, 300}, DenseShape{0, 3, 5},
-                    DenseShape{20, 4300, 34}, DenseShape{250, 5, 4300}));
+                    DenseShape{20, 4300, 34}, DenseShape{250, 5, 4300}, DenseShape{515, 103, 600}));
 
 constexpr Activation kActivations[] = {Activation::kNone, Activation::kTanh, Activation::kRelu,
                                        Activation::kSigmoid};
