@@ -39,6 +39,10 @@ ModelConfig Gpt2() {
   return config;
 }
 
+Precision PrecisionOf(const std::string& name) {
+  return name.find("f32") < name.find("bf16") ? Precision::kFloat32 : Precision::kBFloat16;
+}
+
 // Sequences of made-up tokens.
 struct Sequences {
   std::vector<int32_t> ids, positions, targets;
@@ -120,21 +124,17 @@ struct LanguageBench::Impl {
     model.reset();
     trainer.reset();
     form = wanted;
-    if (wanted == "q4_1") {
-      model = Load({});
+    if (wanted == "q4_1" || wanted == "q4_1_int8") {
+      model = Load({.round_rows = wanted == "q4_1_int8"});
     } else if (wanted == "bf16" || wanted == "f32") {
-      model = Load({.precision = wanted == "f32" ? Precision::kFloat32 : Precision::kBFloat16,
-                    .keep_quantised = false});
-    } else if (wanted == "lora_bf16") {
+      model = Load({.precision = PrecisionOf(wanted), .keep_quantised = false});
+    } else if (wanted.starts_with("lora_") || wanted.starts_with("finetune_")) {
       constexpr int64_t kRank = 16;
-      trainer = std::make_unique<Trainer>(context, Load({.keep_master = true}), kRank);
-    } else if (wanted.starts_with("train_")) {
-      const bool f32 = wanted == "train_f32";
       trainer = std::make_unique<Trainer>(
-          context, Load({.precision = f32 ? Precision::kFloat32 : Precision::kBFloat16,
-                         .keep_master = true}));
+          context, Load({.precision = PrecisionOf(wanted), .keep_master = true}),
+          wanted.starts_with("lora_") ? kRank : 0);
     } else {
-      auto gpt2 = std::make_unique<Transformer>(Gpt2(), Precision::kFloat32);
+      auto gpt2 = std::make_unique<Transformer>(Gpt2(), PrecisionOf(wanted));
       uint64_t state = 1;
       for (const Transformer::WeightSlot& slot : gpt2->Weights()) {
         std::vector<float> values(slot.rows * slot.columns);
@@ -195,41 +195,19 @@ struct LanguageBench::Impl {
 LanguageBench::LanguageBench(int threads) : impl_(std::make_unique<Impl>(threads)) {}
 LanguageBench::~LanguageBench() = default;
 
-const std::vector<std::string>& LanguageBench::Names() {
-  static const auto& names = *new std::vector<std::string>{
-      "decode_bf16_1",       "decode_bf16_8",      "decode_bf16_32",  "prefill_bf16_512",
-      "decode_f32_1",        "prefill_f32_512",    "decode_q4_1_1",   "prefill_q4_1_512",
-      "finetune_bf16_4x256", "finetune_f32_4x256", "lora_bf16_4x256", "gpt2_f32_4x64",
-      "first_token"};
-  return names;
-}
-
 double LanguageBench::Measure(const std::string& name) {
   Impl& impl = *impl_;
   if (name == "first_token") return impl.FirstToken();
-  if (name.starts_with("finetune_")) {
-    impl.Use(name.starts_with("finetune_bf16") ? "train_bf16" : "train_f32");
-    return impl.trainer->TokensPerSecond(Sequences(4, 256, 49152));
+  // KIND_FORM_SIZE
+  const size_t begin = name.find('_'), end = name.rfind('_');
+  const std::string kind = name.substr(0, begin), form = name.substr(begin + 1, end - begin - 1);
+  if (kind == "decode" || kind == "prefill") {
+    impl.Use(form);
+    return kind == "prefill" ? impl.Prefill() : impl.Decode(std::stoll(name.substr(end + 1)));
   }
-  if (name == "lora_bf16_4x256") {
-    impl.Use("lora_bf16");
-    return impl.trainer->TokensPerSecond(Sequences(4, 256, 49152));
-  }
-  if (name == "gpt2_f32_4x64") {
-    impl.Use("gpt2");
-    return impl.trainer->TokensPerSecond(Sequences(4, 64, 50257));
-  }
-  for (const char* form : {"bf16", "f32", "q4_1"}) {
-    if (name.starts_with(std::string("decode_") + form + "_")) {
-      impl.Use(form);
-      return impl.Decode(std::stoll(name.substr(name.rfind('_') + 1)));
-    }
-    if (name.starts_with(std::string("prefill_") + form)) {
-      impl.Use(form);
-      return impl.Prefill();
-    }
-  }
-  throw Error(ErrorCode::kConfig, "there is no row " + name);
+  impl.Use(kind + "_" + form);
+  return impl.trainer->TokensPerSecond(kind == "gpt2" ? Sequences(4, 64, 50257)
+                                                      : Sequences(4, 256, 49152));
 }
 
 }  // namespace weft

@@ -4,7 +4,6 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 namespace weft {
 
@@ -13,10 +12,9 @@ class LanguageBench {
   explicit LanguageBench(int threads);
   ~LanguageBench();
 
-  // decode_bf16_1, ..., in the order of their printing.
-  static const std::vector<std::string>& Names();
-  // One sample of a row: tokens per second, or seconds for first_token. The chat model must have
-  // been fetched (Error(kUnavailable)).
+  // One sample of a row: tokens per second, or seconds for first_token. KIND_FORM_SIZE is decoding
+  // with so many rows, reading a prompt, or training, of weights in bf16, f32, q4_1 or q4_1_int8.
+  // The chat model must have been fetched (Error(kUnavailable)).
   double Measure(const std::string& name);
 
  private:

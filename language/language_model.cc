@@ -88,6 +88,7 @@ std::unique_ptr<Transformer> LoadTransformer(const Context& context, const Model
   }
   // One matrix at a time, so that its f32 form and its part of the file are all that is in memory
   // beside the result.
+  bool quantised = false;
   for (Projection* projection : order) {
     const auto& list = parts[projection];
     const bool codes =
@@ -98,8 +99,17 @@ std::unique_ptr<Transformer> LoadTransformer(const Context& context, const Model
       for (const WeightSlot* part : list) ReadNumbers(context, file.Find(part->name), *part);
       projection->Refresh(context);
       if (!options.keep_master) projection->FreeMaster();
+    } else if (options.round_rows) {
+      projection->RoundRows();
+      quantised = true;
     }
     file.ReleasePages();
+  }
+  if (options.round_rows && !quantised) {
+    throw Error(ErrorCode::kConfig,
+                file.path() +
+                    ": products of 8 bits need quantised weights and this file has none; " +
+                    "write some with `weft convert " + file.path() + " NAME.gguf --type q8_0`");
   }
   if (!options.adapter.empty()) {
     AttachLoraAdapter(context, ReadLoraAdapter(options.adapter, file.config()), *model);

@@ -6,6 +6,7 @@
 
 #include "tensor/kernels.h"
 #include "tensor/kernels_bf16.h"
+#include "tensor/kernels_eight_bits.h"
 #include "tensor/ops_check.h"
 
 namespace weft {
@@ -148,8 +149,8 @@ void Projection::Forward(const Context& context, const Tensor& x, const float* a
   const int64_t stride = bias ? 0 : out_;
   float* const to = Floats(y);
   if (codes_.defined()) {
-    kernels::DenseQuantised(context, form_, rows, in_, out_, Halves(x), codes_.raw(), added, stride,
-                            to);
+    const auto product = rounds_rows_ ? kernels::DenseEightBits : kernels::DenseQuantised;
+    product(context, form_, rows, in_, out_, Halves(x), codes_.raw(), added, stride, to);
   } else if (precision_ == Precision::kBFloat16) {
     kernels::DenseBf16(context, rows, in_, out_, Halves(x), Halves(pairs_), added, stride, to);
   } else {

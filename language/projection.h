@@ -49,6 +49,9 @@ class Projection {
   void UseCodes(kernels::CodeForm form);
   void UseNumbers() { codes_ = Tensor(); }
   void SetCodes(int64_t column, const kernels::QuantisedColumn& weights);
+  bool has_codes() const { return codes_.defined(); }
+  // From here on rows are rounded to 8 bits before they meet codes (kernels_eight_bits.h).
+  void RoundRows() { rounds_rows_ = true; }
 
   // Makes what products in bf16 read from the f32 weight: after loading and after each step of an
   // optimiser.
@@ -94,6 +97,7 @@ class Projection {
   Tensor pairs_;                     // bf16
   Tensor codes_, transposed_codes_;  // instead of weight_ and pairs_; the transpose in bf16
   kernels::CodeForm form_;
+  bool rounds_rows_ = false;
   Tensor d_weight_, d_bias_;
   bool differentiable_ = false;
   std::vector<std::unique_ptr<Adapter>> adapters_;

@@ -349,9 +349,14 @@ constexpr LanguagePeer kLanguagePeers[] = {
     {"prefill_f32_512", 1500, 956, "llama.cpp (transformers 865)"},
     {"decode_q4_1_1", 330, 183, "llama.cpp"},
     {"prefill_q4_1_512", 1700, 492, "llama.cpp"},
+    {"decode_q4_1_int8_1", 330, 183, "llama.cpp, which rounds activations too"},
+    {"decode_q4_1_int8_32", 2200, 373, "transformers in bf16"},
+    {"prefill_q4_1_int8_512", 1700, 492, "llama.cpp"},
     {"finetune_bf16_4x256", 700, 545, "torch, best of 517-545 (TRL 285)"},
     {"finetune_f32_4x256", 420, 197, "torch, best of 181-197 (TRL 132)"},
     {"lora_bf16_4x256", 1000, 548, "torch, r = 16 on all linear layers"},
+    {"lora_f32_4x256", 600, 271, "torch, r = 16 on all linear layers"},
+    {"gpt2_bf16_4x64", 620, 395, "torch"},
     {"gpt2_f32_4x64", 400, 171, "torch (llm.c 87)"},
     {"first_token", 0.3, 0.15, "llama.cpp loads in 0.07-0.15 s (transformers 3.4 s)"},
 };
@@ -370,8 +375,10 @@ int BenchLanguage(const BenchOptions& options, int threads) {
         options.repeats));
   }
   if (results.empty()) {
-    throw Error(ErrorCode::kConfig, "there is no row " + options.only +
-                                        DidYouMean(options.only, LanguageBench::Names()));
+    std::vector<std::string> names;
+    for (const LanguagePeer& peer : kLanguagePeers) names.emplace_back(peer.name);
+    throw Error(ErrorCode::kConfig,
+                "there is no row " + options.only + DidYouMean(options.only, names));
   }
   Print(results, options);
   return 0;

@@ -2,7 +2,6 @@
 // prompts; weft perplexity: how well a model foresees a text.
 #include <atomic>
 #include <chrono>
-#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <fmt/format.h>
@@ -12,7 +11,6 @@
 #include "base/file.h"
 #include "language/chat_model.h"
 #include "language/generator.h"
-#include "language/language_head.h"
 #include "program/commands.h"
 #include "program/language_machine.h"
 
@@ -281,49 +279,6 @@ int GenerateAnswers(const GenerateOptions& options) {
   }
   fmt::print(stderr, "{} prompts, {} tokens, {:.1f} tokens/s\n", requests.size(), tokens,
              static_cast<double>(tokens) / Seconds(start));
-  return 0;
-}
-
-int Perplexity(const PerplexityOptions& options) {
-  const LanguageMachine machine(options.threads);
-  const ChatModel chat = LoadChatModel(machine.context, options.model,
-                                       LoadOptionsOf(options.precision, options.adapter));
-  const std::vector<int32_t> ids = chat.tokenizer.Encode(ReadFile(options.file));
-  const int64_t window = std::min(options.context, chat.model->config().context);
-  const int64_t stride = options.stride > 0 ? std::min(options.stride, window) : window;
-  if (std::ssize(ids) < 2) {
-    throw Error(ErrorCode::kInvalidArgument, options.file + " has less than two tokens");
-  }
-  const auto start = Clock::now();
-  double sum = 0;
-  int64_t counted = 0, scored_to = 0;  // ids up to here are scored
-  for (int64_t begin = 0; scored_to + 1 < std::ssize(ids); begin += stride) {
-    const int64_t count = std::min(window, std::ssize(ids) - begin);
-    const std::span part = std::span(ids).subspan(begin, count);
-    std::vector<int32_t> positions(count), targets(count, -1);
-    for (int64_t i = 0; i < count; ++i) {
-      positions[i] = static_cast<int32_t>(i);
-      if (i + 1 < count && begin + i + 1 > scored_to) targets[i] = part[i + 1];
-    }
-    const kernels::AttentionSpan span{0, count, 0, nullptr};
-    const Tensor rows = chat.model->Forward(
-        machine.context, {.ids = part, .positions = positions, .spans = {&span, 1}}, nullptr);
-    const TokenScores scores = ScoreTokens(machine.context, *chat.model, rows, targets, {});
-    for (int64_t i = 0; i < count; ++i) {
-      if (targets[i] < 0) continue;
-      sum -= scores.log_probability.data<float>()[i];
-      ++counted;
-    }
-    scored_to = begin + count - 1;
-  }
-  const double loss = sum / static_cast<double>(counted);
-  if (options.json) {
-    fmt::print("{}\n",
-               Json{{"perplexity", std::exp(loss)}, {"loss", loss}, {"tokens", counted}}.dump());
-  } else {
-    fmt::print("perplexity {:.4f} ({:.5f} nats a token) over {} tokens, {:.0f} tokens/s\n",
-               std::exp(loss), loss, counted, static_cast<double>(counted) / Seconds(start));
-  }
   return 0;
 }
 

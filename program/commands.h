@@ -159,7 +159,7 @@ struct SamplingFlags {
 struct ChatOptionsOfCommand {
   std::string model;  // a folder, a .gguf or a name
   std::string system, message;
-  std::string precision = "auto";  // as the file is quantised, bf16 or f32
+  std::string precision = "auto";  // auto, bf16, f32 or int8
   std::string adapter;             // a folder of a LoRA adapter; "": none
   SamplingFlags sampling;
   int threads = 0;  // 0: all

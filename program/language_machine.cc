@@ -16,7 +16,8 @@ LoadOptions LoadOptionsOf(const std::string& precision, const std::string& adapt
     return {.precision = Precision::kBFloat16, .keep_quantised = false, .adapter = adapter};
   }
   if (precision == "auto") return {.adapter = adapter};
-  throw Error(ErrorCode::kConfig, "--precision " + precision + ": choose auto, bf16 or f32");
+  if (precision == "int8") return {.round_rows = true, .adapter = adapter};
+  throw Error(ErrorCode::kConfig, "--precision " + precision + ": choose auto, bf16, f32 or int8");
 }
 
 }  // namespace weft

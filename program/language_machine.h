@@ -15,7 +15,7 @@ struct LanguageMachine {
   Context context;
 };
 
-// precision: auto, bf16 or f32; throws Error(kConfig) for others. adapter: a folder, or "".
+// precision: auto, bf16, f32 or int8; throws Error(kConfig) for others. adapter: a folder, or "".
 LoadOptions LoadOptionsOf(const std::string& precision, const std::string& adapter);
 
 }  // namespace weft

@@ -75,8 +75,11 @@ class RewardService {
 
 int ServeReward(const ServeRewardOptions& options) {
   const LanguageMachine machine(options.threads);
-  RewardService service(machine.context, options.model,
-                        LoadOptionsOf(options.precision, "").precision);
+  const LoadOptions load = LoadOptionsOf(options.precision, "");
+  if (load.round_rows) {
+    throw Error(ErrorCode::kConfig, "--precision int8: rewards are read in auto, bf16 or f32");
+  }
+  RewardService service(machine.context, options.model, load.precision);
   CatchSignals();
   HttpServer server({.host = options.host, .port = options.port},
                     {.admit = [](const HttpRequest& request) -> std::optional<HttpResponse> {

@@ -91,17 +91,6 @@ struct Codes {
   }
 };
 
-// function.operator()<form>(), of the four forms that there are.
-template <class F>
-void WithForm(CodeForm form, F&& function) {
-  if (form.bits == 4) {
-    if (form.runs) return function.template operator()<CodeForm{4, true}>();
-    return function.template operator()<CodeForm{4, false}>();
-  }
-  if (form.runs) return function.template operator()<CodeForm{8, true}>();
-  return function.template operator()<CodeForm{8, false}>();
-}
-
 template <CodeForm kForm>
 void UnpackCodes(const QuantisedWork& work, int64_t stride, uint32_t* pairs) {
   using C = Codes<kForm>;

@@ -174,6 +174,42 @@ struct QuantisedWork {
   int64_t y_stride;
 };
 
+// function.operator()<form>(), of the four forms that there are.
+template <class F>
+void WithForm(CodeForm form, F&& function) {
+  if (form.bits == 4) {
+    if (form.runs) return function.template operator()<CodeForm{4, true}>();
+    return function.template operator()<CodeForm{4, false}>();
+  }
+  if (form.runs) return function.template operator()<CodeForm{8, true}>();
+  return function.template operator()<CodeForm{8, false}>();
+}
+
+// Rows rounded to 8 bits, by blocks of 32 along k (kernels_eight_bits.h), and a panel of quantised
+// weights.
+struct EightBitRows {
+  CodeForm form;  // of the weights: the order of codes and the number of sums depend on it
+  int64_t rows, in;
+  int8_t* codes;  // [rows, in]; with 8-bit weights 128 more, without sign
+  float* scales;  // [rows, in / 32]
+  float* sums;    // [rows, in / 32 or, with runs, in / 16]: scale * sum of codes
+};
+struct EightBitWork {
+  EightBitRows x;
+  int64_t outputs, columns;  // padded, 16 or 32, and those that exist
+  const std::byte* w;
+  const float* addend;
+  int64_t addend_stride;
+  float* y;
+  int64_t y_stride;
+};
+struct EightBitTable {
+  // Rows [begin, end) of x, of which row 0 lies at x.
+  void (*round)(const EightBitRows& to, const uint16_t* x, int64_t begin, int64_t end);
+  void (*dense)(const EightBitWork& work);
+};
+extern const EightBitTable kVnniEightBits;
+
 // Products of bf16 by pairs (kernels_pairs.h); `in` and the strides of the work count pairs, which
 // are passed as floats of the same bits.
 struct PairTable {

@@ -84,29 +84,51 @@ TEST_P(Codes, OfAScaleThatIsNotFiniteAreRefused) {
   EXPECT_FALSE(ReadCodes(GetParam(), bytes.data(), row));
 }
 
+// The first nine positions' logits.
+Tensor LogitsOf(const ModelFile& file, const LoadOptions& options, int64_t* taken = nullptr) {
+  std::vector<int32_t> ids, positions;
+  for (int32_t i = 0; i < 9; ++i) {
+    ids.push_back((7 * i + 3) % static_cast<int32_t>(file.config().vocabulary));
+    positions.push_back(i);
+  }
+  const std::vector<kernels::AttentionSpan> spans = {{.first_row = 0, .rows = 9, .past = 0}};
+  const int64_t before = TensorAllocator().bytes_in_use;
+  const auto model = LoadTransformer({}, file, options);
+  if (taken != nullptr) *taken = TensorAllocator().bytes_in_use - before;
+  return Logits({}, *model,
+                model->Forward({}, {.ids = ids, .positions = positions, .spans = spans}, nullptr));
+}
+
 TEST(QuantisedModels, SayWhatTheirWeightsInBf16Say) {
   for (const char* name : {"llama_kquant-q4_k_m", "llama_gqa_untied-q4_1", "qwen2-q5_1"}) {
     const std::string path = ReferencePath("language/gguf/" + std::string(name) + ".gguf");
     if (path.empty()) GTEST_SKIP() << "WEFT_REFERENCE is unset";
     const auto file = ModelFile::Open(path);
-    std::vector<int32_t> ids, positions;
-    for (int32_t i = 0; i < 9; ++i) {
-      ids.push_back((7 * i + 3) % static_cast<int32_t>(file->config().vocabulary));
-      positions.push_back(i);
-    }
-    const std::vector<kernels::AttentionSpan> spans = {{.first_row = 0, .rows = 9, .past = 0}};
     int64_t taken[2];
     Tensor logits[2];
     for (const bool kept : {false, true}) {
-      const int64_t before = TensorAllocator().bytes_in_use;
-      const auto model = LoadTransformer({}, *file, {.keep_quantised = kept});
-      taken[kept] = TensorAllocator().bytes_in_use - before;
-      logits[kept] =
-          Logits({}, *model,
-                 model->Forward({}, {.ids = ids, .positions = positions, .spans = spans}, nullptr));
+      logits[kept] = LogitsOf(*file, {.keep_quantised = kept}, &taken[kept]);
     }
     EXPECT_EQ(std::memcmp(logits[0].raw(), logits[1].raw(), logits[0].bytes()), 0) << name;
     EXPECT_LT(static_cast<double>(taken[1]), 0.85 * static_cast<double>(taken[0])) << name;
+  }
+}
+
+// Near what they say in bf16, and not the same.
+TEST(QuantisedModels, MayRoundWhatTheyMultiply) {
+  for (const char* name : {"llama_kquant-q4_k_m", "llama_gqa_untied-q4_1", "qwen2-q5_1"}) {
+    const std::string path = ReferencePath("language/gguf/" + std::string(name) + ".gguf");
+    if (path.empty()) GTEST_SKIP() << "WEFT_REFERENCE is unset";
+    const auto file = ModelFile::Open(path);
+    const Tensor exact = LogitsOf(*file, {}), rounded = LogitsOf(*file, {.round_rows = true});
+    double squares = 0, errors = 0;
+    for (int64_t i = 0; i < exact.elements(); ++i) {
+      const double value = exact.data<float>()[i], error = rounded.data<float>()[i] - value;
+      squares += value * value;
+      errors += error * error;
+    }
+    EXPECT_GT(errors, 0) << name;
+    EXPECT_LT(errors, 4e-3 * squares) << name;
   }
 }
 
