@@ -113,7 +113,7 @@ struct ProgressLine::State {
     }
     line += "  " + (std::isfinite(shown_rate) ? HumanCount(shown_rate) : "-") + " steps/s";
     if (!time.empty()) line += "  " + time;
-    line += "  return " + (std::isnan(episode_return) ? "-" : ShortNumber(episode_return));
+    if (!std::isnan(episode_return)) line += "  return " + ShortNumber(episode_return);
     return line + shown;
   }
 
@@ -156,16 +156,16 @@ void ProgressLine::Update(int64_t steps, double episode_return, const std::vecto
   }
   s.steps = steps;
   s.episode_return = episode_return;
+  s.shown.clear();
+  for (const Metric& metric : shown) {
+    s.shown.append("  ").append(metric.name).append(" ").append(ShortNumber(metric.value));
+  }
   const double elapsed = Seconds(now - s.last_time);
   if (elapsed < s.interval_seconds || console.quiet) return;
   const double rate = static_cast<double>(steps - s.last_steps) / elapsed;
   s.rate = std::isnan(s.rate) ? rate : 0.8 * s.rate + 0.2 * rate;
   s.last_time = now;
   s.last_steps = steps;
-  s.shown.clear();
-  for (const Metric& metric : shown) {
-    s.shown.append("  ").append(metric.name).append(" ").append(ShortNumber(metric.value));
-  }
   const double left = static_cast<double>(s.total_steps - steps) / s.rate;
   s.Draw(s.Line(s.rate, s.total_steps > 0 ? "eta " + HumanSeconds(std::max(left, 0.0)) : ""),
          false);

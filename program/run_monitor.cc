@@ -9,13 +9,12 @@ namespace {
 
 constexpr int64_t kWritesPerRun = 200;
 
-// What the line on the terminal has beside the return.
-bool IsShown(std::string_view name) {
-  static constexpr std::string_view kNames[] = {
-      "entropy",       "approx_kl",          "reward",  "kl", "answer_tokens",
-      "clip_fraction", "explained_variance", "accuracy"};
-  return name.ends_with("loss") || std::ranges::find(kNames, name) != std::end(kNames);
-}
+// What the line on the terminal has beside the return: these in their order, then losses and rates
+// of phases, as far as there is room.
+constexpr std::string_view kShown[] = {"reward",        "accuracy",          "kl",
+                                       "answer_tokens", "entropy",           "approx_kl",
+                                       "clip_fraction", "explained_variance"};
+constexpr std::string_view kShownEndings[] = {"loss", "_tokens_per_second"};
 
 bool IsEpisodeMetric(std::string_view name) {
   return name.starts_with("episode_");
@@ -69,17 +68,27 @@ void RunMonitor::Write() {
     metrics.push_back({name, value});
     mean = {};
   }
-  std::vector<Metric> shown;
-  for (const auto& [name, value] : latest_) {
-    metrics.push_back({name, value});
-    if (IsShown(name)) shown.push_back({name, value});
-  }
+  for (const auto& [name, value] : latest_) metrics.push_back({name, value});
   metrics.push_back({"steps_per_second", steps_per_second()});
   writer_.Write(steps_, wall_seconds(), metrics);
-  progress_.Update(steps_, last_return_, shown);
+  progress_.Update(steps_, last_return_, Shown());
   // An evaluation is reported once, at the first write after it.
   std::erase_if(latest_, [](const auto& entry) { return entry.first.starts_with("evaluation_"); });
   written_ = steps_;
+}
+
+std::vector<Metric> RunMonitor::Shown() const {
+  std::vector<Metric> shown;
+  for (const std::string_view name : kShown) {
+    if (const auto found = latest_.find(name); found != latest_.end())
+      shown.push_back({found->first, found->second});
+  }
+  for (const std::string_view ending : kShownEndings) {
+    for (const auto& [name, value] : latest_) {
+      if (name.ends_with(ending)) shown.push_back({name, value});
+    }
+  }
+  return shown;
 }
 
 void RunMonitor::Finish() {

@@ -35,6 +35,7 @@ class RunMonitor {
     int64_t count = 0;
   };
   void Write();
+  std::vector<Metric> Shown() const;
 
   MetricsWriter writer_;
   ProgressLine progress_;

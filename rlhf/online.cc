@@ -202,13 +202,14 @@ bool OnlineLearner::Collect(Samples& samples) {
 }
 
 Learner::Learned OnlineLearner::Learn(const Message& message, weft::Ports& ports) {
-  const PhaseTimer timer("learn_seconds", ports);
+  PhaseTimer timer("learn", ports);
   Lesson lesson{.samples = Samples::FromMap(message.body)};
   if (ledger_) ledger_->Add(env_steps(), lesson.samples);
   if (!Collect(lesson.samples)) return {.env_steps = env_steps()};
   const auto prompts = std::ssize(lesson.samples.prompts);
   lesson.teaches.assign(static_cast<size_t>(prompts), 1);
   Judge(lesson, ports);
+  timer.AddTokens(config_.epochs * lesson.samples.responses.tokens());
   Totals totals;
   std::vector<int64_t> order = AllPrompts(lesson.samples);
   for (int64_t epoch = 0; epoch < config_.epochs; ++epoch) {

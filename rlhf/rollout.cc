@@ -68,7 +68,7 @@ class GeneratorStep final : public Fragment {
   void Step(Ports& ports) override {
     const Message prompts = ports.Read(0);
     Message parameters = ports.Read(1);
-    const PhaseTimer timer("generate_seconds", ports);
+    PhaseTimer timer("generate", ports);
     model_.Adopt(std::exchange(parameters.body, {}));
     Samples samples = Samples::FromMap(prompts.body);
     samples.group = options_.group;
@@ -77,6 +77,7 @@ class GeneratorStep final : public Fragment {
     samples.first_sample = spoken_;
     speaker_.Speak(context_, model_, samples);
     spoken_ += samples.texts.count();
+    timer.AddTokens(samples.responses.tokens());
     model_.LetGo();  // before the samples leave: the learner may then write in place
     ports.Write(0, {.body = samples.ToMap(), .version = parameters.version});
   }
@@ -106,10 +107,11 @@ class Reference final : public Fragment {
   PortSet Needs() const override { return {0}; }
   void Step(Ports& ports) override {
     const Message message = ports.Read(0);
-    const PhaseTimer timer("reference_seconds", ports);
+    PhaseTimer timer("reference", ports);
     Samples samples = Samples::FromMap(message.body);
     samples.reference_log_p = AnswerLogProbabilities(
         context_, *model_, samples, options_.micro_batch_tokens, options_.sampling.temperature);
+    timer.AddTokens(samples.responses.tokens());
     ports.Write(0, {.body = samples.ToMap(), .version = message.version});
   }
 
@@ -132,7 +134,7 @@ class Scorer final : public Fragment {
   PortSet Needs() const override { return {0}; }
   void Step(Ports& ports) override {
     const Message message = ports.Read(0);
-    const PhaseTimer timer("reward_seconds", ports);
+    const PhaseTimer timer("reward", ports);
     Samples samples = Samples::FromMap(message.body);
     const std::vector<ScoredAnswer> answers = ScoredAnswers(samples, tokenizer_);
     std::vector<RewardSum::Part> parts;

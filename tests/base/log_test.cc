@@ -108,7 +108,7 @@ TEST(ProgressLine, PrintsOneLineAnIntervalIntoAFile) {
     progress.Finish();
   });
   EXPECT_THAT(text, StartsWith("ppo CartPole-v1  1,000/1,000,000    0%  "));
-  EXPECT_THAT(text, HasSubstr("  return -\n"));
+  EXPECT_THAT(text.substr(0, text.find('\n')), Not(HasSubstr("return")));
   EXPECT_THAT(text, HasSubstr("ppo CartPole-v1  412,000/1,000,000   41%  "));
   EXPECT_THAT(text, HasSubstr(" steps/s  eta "));
   EXPECT_THAT(text, HasSubstr("  return 1843.2  policy_loss -0.0123  value_loss 2.50e-07\n"));

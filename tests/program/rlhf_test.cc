@@ -147,6 +147,27 @@ class TinyRuns : public testing::Test {
   const WeftProcess weft_;
 };
 
+TEST_F(TinyRuns, ShowTheirRewardFirstAndHowFastTheirPhasesAre) {
+  const auto output = weft_.Run("train grpo.yaml run=shown");
+  ASSERT_EQ(output.status, 0) << output.error;
+  size_t at = output.error.find("3/3");
+  for (const char* name :
+       {"  reward ", "  kl ", "  answer_tokens ", "  policy_loss ", "  generate_tokens_per_second ",
+        "  learn_tokens_per_second ", "  reference_tokens_per_second "}) {
+    const size_t next = output.error.find(name, at);
+    ASSERT_NE(next, std::string::npos) << name << " in " << output.error;
+    at = next;
+  }
+  const std::string metrics = weft_.Read("runs/shown/metrics.jsonl");
+  const Json last = Json::parse(metrics.substr(metrics.rfind('\n', metrics.size() - 2) + 1));
+  for (const std::string phase : {"generate", "reference", "learn"}) {
+    // Eight answers of at most six tokens.
+    const double tokens = last.at(phase + "_tokens_per_second").get<double>() *
+                          last.at(phase + "_seconds").get<double>();
+    EXPECT_NEAR(tokens, 8 * last.at("answer_tokens").get<double>(), 1e-6) << phase;
+  }
+}
+
 TEST_F(TinyRuns, CompareThePerplexityOfTheStartAndTheTrainedModel) {
   const Json moved =
       Train("grpo.yaml run=moved drift_files=rows.jsonl learning_rate=1e-2").at("evaluation");
