@@ -64,7 +64,7 @@ AnswerEvaluation::Result AnswerEvaluation::Of(Transformer& model, Transformer* s
   Samples all;
   all.group = samples;
   all.seed = seed;
-  all.first_sample = (int64_t{1} << 32) + samples;  // streams that no run draws from
+  all.first_sample = kEvaluationStreams + samples;
   for (const Prompt& prompt : prompts) {
     all.prompts.push_back(prompt.ids);
     all.expected.push_back(prompt.expected);

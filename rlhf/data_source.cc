@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "rlhf/mixture.h"
 #include "rlhf/task_pairs.h"
 #include "rlhf/tasks.h"
 
@@ -224,19 +225,9 @@ void ExampleSource::Shuffle(size_t index) {
 }
 
 size_t ExampleSource::Choose() const {
-  const double weight = std::accumulate(weights_.begin(), weights_.end(), 0.0);
-  double drawn = 1;
-  for (const auto& table : tables_) drawn += static_cast<double>(table->drawn);
-  size_t best = 0;
-  double behind = -1e300;
-  for (size_t t = 0; t < tables_.size(); ++t) {
-    const double owed = drawn * weights_[t] / weight - static_cast<double>(tables_[t]->drawn);
-    if (owed > behind) {
-      behind = owed;
-      best = t;
-    }
-  }
-  return best;
+  std::vector<int64_t> drawn;
+  for (const auto& table : tables_) drawn.push_back(table->drawn);
+  return FurthestBehind(weights_, drawn);
 }
 
 Examples ExampleSource::Next(int64_t count) {

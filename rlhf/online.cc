@@ -39,6 +39,10 @@ void OnlineTraining::Fields(FieldVisitor& v) {
           Range::AtLeast(0));
   v.Field("evaluation_samples", evaluation_samples,
           "answers to each held-out prompt, before and after; 0: none", Range::Between(0, 64));
+  v.Field("evaluate_every", evaluate_every,
+          "steps between evaluations on the held-out prompts, the first before the first step; the "
+          "best model stays in the run's folder; 0: none during the run",
+          Range::AtLeast(0));
   v.Names("drift_files", drift_files,
           "JSONL rows whose perplexity to the start model and to the trained one is compared");
   v.Field(
@@ -64,6 +68,15 @@ void OnlineTraining::Check() const {
   }
   if (rewards.empty() && prompts_from.task.empty() && episodes.peer.empty()) {
     throw ConfigProblem("rewards", "say what answers are worth; no task does");
+  }
+  if (evaluate_every > 0 && evaluation_samples == 0) {
+    throw ConfigProblem("evaluation_samples",
+                        "evaluate_every asks for evaluations without answers");
+  }
+  if (evaluate_every > 0 && max_lag > 0) {
+    throw ConfigProblem("evaluate_every",
+                        "with max_lag: 1 the weights that answer are gone when they are judged; "
+                        "leave one of the two 0");
   }
   if (prompts % minibatches != 0) {
     throw ConfigProblem("minibatches", "must divide prompts, " + std::to_string(prompts));
@@ -104,12 +117,18 @@ void OnlineTraining::Build(FragmentGraph& graph) const {
                                .seed = seed,
                                .prompts = prompts,
                                .group = group,
+                               .evaluate_every = evaluate_every,
+                               .evaluation_samples = evaluation_samples,
                                .max_new_tokens = TurnTokens(),
                                .micro_batch_tokens = micro_batch_tokens,
                                .show_every = show_every,
                                .sampling = {.temperature = temperature}};
   // A bad line stops here, before a run is made.
-  PromptStream(prompts_from, rollout.model, seed, rewards.comparing());
+  const PromptStream stream(prompts_from, rollout.model, seed, rewards.comparing());
+  if (evaluate_every > 0 && stream.held_out().empty()) {
+    throw Error(ErrorCode::kConfig,
+                "evaluate_every: there are no held-out prompts; see data.evaluation_files");
+  }
   DriftRows(/*quiet=*/true);
   graph.Add("prompts", 1, PromptSource(rollout), Role::kWorker);
   graph.Add("generator", 1, GeneratorFragment(rollout), Role::kWorker);
@@ -184,6 +203,28 @@ OnlineLearner::OnlineLearner(const OnlineTraining& config, const Replica& replic
   }
 }
 
+void OnlineLearner::Evaluate(const Samples& samples, weft::Ports& ports) {
+  const auto answers = static_cast<double>(samples.responses.count());
+  const auto mean = [&](const auto& values) {
+    return std::accumulate(values.begin(), values.end(), 0.0) / answers;
+  };
+  const double reward = mean(samples.reward);
+  ports.Log("evaluation_reward", reward);
+  ports.Log("evaluation_finished", mean(samples.finished));
+  ports.Log("evaluation_answer_tokens", static_cast<double>(samples.responses.tokens()) / answers);
+  if (!samples.reference_log_p.empty()) {
+    ports.Log("evaluation_kl", mean(samples.log_p) - mean(samples.reference_log_p));
+  }
+  const bool best = reward > best_reward_;
+  LogInfo("step " + std::to_string(env_steps()) + ": held-out reward " + std::to_string(reward) +
+          (best && env_steps() > 0 ? ", the best so far" : ""));
+  if (!best) return;
+  best_reward_ = reward;
+  if (env_steps() > 0 && !config_.run_folder.empty()) {
+    config_.WriteModel(CopyPolicy(), config_.run_folder, "best");
+  }
+}
+
 bool OnlineLearner::Collect(Samples& samples) {
   if (config_.resample_rounds == 0) return true;
   const bool last = rounds_ == config_.resample_rounds;
@@ -202,8 +243,12 @@ bool OnlineLearner::Collect(Samples& samples) {
 }
 
 Learner::Learned OnlineLearner::Learn(const Message& message, weft::Ports& ports) {
-  PhaseTimer timer("learn", ports);
   Lesson lesson{.samples = Samples::FromMap(message.body)};
+  if (lesson.samples.evaluation) {
+    Evaluate(lesson.samples, ports);
+    return {.env_steps = env_steps()};
+  }
+  PhaseTimer timer("learn", ports);
   if (ledger_) ledger_->Add(env_steps(), lesson.samples);
   if (!Collect(lesson.samples)) return {.env_steps = env_steps()};
   const auto prompts = std::ssize(lesson.samples.prompts);
@@ -357,6 +402,7 @@ void OnlineLearner::Report(const Lesson& lesson, const Totals& totals, weft::Por
 TensorMap OnlineLearner::SaveRest() const {
   TensorMap state = LanguageLearner::SaveRest();
   state.Set("online", Tensor::From<int64_t>({2}, {unmixed_steps_, rounds_}));
+  state.Set("best_reward", Tensor::Scalar(best_reward_, DType::kFloat64));
   state.Merge("collected", collected_.ToMap());
   if (ptx_) state.Merge("ptx", ptx_->Save());
   return state;
@@ -366,6 +412,7 @@ void OnlineLearner::LoadRest(const TensorMap& state) {
   LanguageLearner::LoadRest(state);
   unmixed_steps_ = state.At("online").data<int64_t>()[0];
   rounds_ = state.At("online").data<int64_t>()[1];
+  if (state.Has("best_reward")) best_reward_ = state.At("best_reward").Item();
   collected_ = Samples::FromMap(state.Extract("collected"));
   if (ptx_) ptx_->Load(state.Extract("ptx"));
 }

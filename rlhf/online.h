@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -50,7 +51,7 @@ class OnlineTraining : public LanguageTraining {
   double beta = 0;
   int64_t epochs = 1, minibatches = 1;
   double kl_stop = 0;
-  int64_t evaluation_samples = 4;
+  int64_t evaluation_samples = 4, evaluate_every = 0;
   int64_t show_every = 0;
   int64_t resample_rounds = 0;
   bool ledger = true;
@@ -137,6 +138,9 @@ class OnlineLearner : public LanguageLearner {
   };
 
   Learned Learn(const Message& message, weft::Ports& ports) final;
+  // What held-out prompts' answers are worth; the weights stay in the run's folder while they are
+  // the best so far.
+  void Evaluate(const Samples& samples, weft::Ports& ports);
   // Whether a step's samples are complete: with resampling, prompts whose answers are all worth the
   // same give way to others.
   bool Collect(Samples& samples);
@@ -150,6 +154,7 @@ class OnlineLearner : public LanguageLearner {
   std::unique_ptr<Ledger> ledger_;
   std::unique_ptr<ExampleSource> ptx_;
   int64_t unmixed_steps_ = 0;
+  double best_reward_ = -std::numeric_limits<double>::infinity();
   int64_t rounds_ = 0;  // of samples for this step so far
   Samples collected_;   // what is kept of them
 };

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/random.h"
 #include "rlhf/dataset.h"
+#include "rlhf/mixture.h"
 
 namespace weft {
 namespace {
@@ -26,6 +27,8 @@ void PromptConfig::Fields(FieldVisitor& v) {
   tasks.insert(tasks.end(), names.begin(), names.end());
   v.Choice("task", task, tasks, "a checkable task whose prompts are answered");
   v.Names("files", files, "instead: JSONL or Parquet files with a prompt in each row");
+  v.Field("weights", weights, "shares of the files in every step; empty: by their prompts",
+          Range::Positive());
   v.Names("evaluation_files", evaluation_files, "JSONL or Parquet files to judge the model on");
   v.Field("evaluation_prompts", evaluation_prompts,
           "prompts to judge it on at most; without files for it as many, but no more than a tenth, "
@@ -38,6 +41,9 @@ void PromptConfig::Fields(FieldVisitor& v) {
 void PromptConfig::Check() const {
   if (task.empty() == files.empty()) {
     throw ConfigProblem("task", "name a task or files, one of them");
+  }
+  if (!weights.empty() && weights.size() != files.size()) {
+    throw ConfigProblem("weights", "one for each of the files");
   }
 }
 
@@ -55,28 +61,49 @@ PromptStream::PromptStream(const PromptConfig& config, const std::string& model,
     }
     return;
   }
-  for (const std::string& path : config.files) AddFile(path, rows_);
+  for (size_t file = 0; file < config.files.size(); ++file) {
+    AddFile(config.files[file], rows_);
+    files_.resize(rows_.size(), file);
+  }
   for (const std::string& path : config.evaluation_files) AddFile(path, held_out_);
   if (config.evaluation_files.empty()) {
-    // The same for every seed.
-    std::vector<int64_t> order(rows_.size());
-    std::iota(order.begin(), order.end(), int64_t{0});
-    Rng(1, Purpose::kEvaluation).Shuffle(order);
-    const int64_t keep = std::min(config.evaluation_prompts, std::ssize(rows_) / 10);
-    std::vector<Prompt> training;
-    for (int64_t i = 0; i < std::ssize(order); ++i) {
-      (i < keep ? held_out_ : training).push_back(std::move(rows_[order[i]]));
-    }
-    rows_ = std::move(training);
+    KeepBack();
   } else if (std::ssize(held_out_) > config.evaluation_prompts) {
     held_out_.resize(static_cast<size_t>(config.evaluation_prompts));
   }
-  if (rows_.empty()) {
-    throw Error(ErrorCode::kConfig,
-                "prompts.files: no prompt of at most " + std::to_string(config.max_prompt_tokens) +
-                    " tokens is left (" + std::to_string(skipped_) + " are longer)");
+  MakeTables();
+}
+
+void PromptStream::KeepBack() {
+  // The same for every seed.
+  std::vector<int64_t> order(rows_.size());
+  std::iota(order.begin(), order.end(), int64_t{0});
+  Rng(1, Purpose::kEvaluation).Shuffle(order);
+  const int64_t keep = std::min(config_.evaluation_prompts, std::ssize(rows_) / 10);
+  std::vector<Prompt> training;
+  std::vector<size_t> files;
+  for (int64_t i = 0; i < std::ssize(order); ++i) {
+    (i < keep ? held_out_ : training).push_back(std::move(rows_[order[i]]));
+    if (i >= keep) files.push_back(files_[order[i]]);
   }
-  Shuffle();
+  rows_ = std::move(training);
+  files_ = std::move(files);
+}
+
+void PromptStream::MakeTables() {
+  tables_.resize(std::max<size_t>(1, config_.weights.size()));
+  for (int64_t row = 0; row < std::ssize(rows_); ++row) {
+    tables_[config_.weights.empty() ? 0 : files_[row]].rows.push_back(row);
+  }
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    if (tables_[t].rows.empty()) {
+      throw Error(ErrorCode::kConfig,
+                  (config_.weights.empty() ? "data.files" : config_.files[t]) +
+                      ": no prompt of at most " + std::to_string(config_.max_prompt_tokens) +
+                      " tokens is left (" + std::to_string(skipped_) + " are longer)");
+    }
+    Shuffle(t);
+  }
 }
 
 PromptStream::~PromptStream() = default;
@@ -122,10 +149,10 @@ void PromptStream::AddFile(const std::string& path, std::vector<Prompt>& to) {
   }
 }
 
-void PromptStream::Shuffle() {
-  order_.resize(rows_.size());
-  std::iota(order_.begin(), order_.end(), int64_t{0});
-  Rng(seed_, Purpose::kReplay, static_cast<uint64_t>(epoch_)).Shuffle(order_);
+void PromptStream::Shuffle(size_t table) {
+  Table& t = tables_[table];
+  t.order = t.rows;
+  Rng(seed_, Purpose::kReplay, (table << 32) + static_cast<uint64_t>(t.epoch)).Shuffle(t.order);
 }
 
 std::vector<Prompt> PromptStream::Next(int64_t count) {
@@ -137,34 +164,50 @@ std::vector<Prompt> PromptStream::Next(int64_t count) {
     return prompts;
   }
   while (std::ssize(prompts) < count) {
-    if (cursor_ == std::ssize(order_)) {
-      ++epoch_;
-      cursor_ = 0;
-      Shuffle();
+    std::vector<int64_t> drawn;
+    for (const Table& table : tables_) drawn.push_back(table.drawn());
+    const size_t chosen = config_.weights.empty() ? 0 : FurthestBehind(config_.weights, drawn);
+    Table& table = tables_[chosen];
+    if (table.cursor == std::ssize(table.order)) {
+      ++table.epoch;
+      table.cursor = 0;
+      Shuffle(chosen);
     }
-    prompts.push_back(rows_[order_[cursor_++]]);
+    prompts.push_back(rows_[table.order[table.cursor++]]);
   }
   return prompts;
 }
 
 TensorMap PromptStream::Save() const {
+  std::vector<int64_t> values = {static_cast<int64_t>(stream_.state())};
+  for (const Table& table : tables_) {
+    values.insert(values.end(), {table.epoch, table.cursor, std::ssize(table.rows)});
+  }
   TensorMap state;
-  state.Set("stream", Tensor::From<int64_t>({4}, {static_cast<int64_t>(stream_.state()), epoch_,
-                                                  cursor_, std::ssize(rows_)}));
+  state.Set("stream", Tensor::From<int64_t>({std::ssize(values)}, values));
   return state;
 }
 
 void PromptStream::Load(const TensorMap& state) {
   const auto values = state.At("stream").data<int64_t>();
-  if (values[3] != std::ssize(rows_)) {
-    throw Error(ErrorCode::kConfig, "prompts.files: " + std::to_string(rows_.size()) +
-                                        " prompts, the run that is resumed had " +
-                                        std::to_string(values[3]) + "; give it the same files");
-  }
   stream_ = SplitMix64(static_cast<uint64_t>(values[0]));
-  epoch_ = values[1];
-  cursor_ = values[2];
-  if (!task_) Shuffle();
+  if (task_) return;
+  int64_t had = 0;
+  for (size_t i = 3; i < values.size(); i += 3) had += values[i];
+  bool same = values.size() == 1 + 3 * tables_.size();
+  for (size_t t = 0; same && t < tables_.size(); ++t) {
+    same = values[3 * t + 3] == std::ssize(tables_[t].rows);
+  }
+  if (!same) {
+    throw Error(ErrorCode::kConfig, "data.files: " + std::to_string(rows_.size()) +
+                                        " prompts, the run that is resumed had " +
+                                        std::to_string(had) + "; give it the same files");
+  }
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    tables_[t].epoch = values[3 * t + 1];
+    tables_[t].cursor = values[3 * t + 2];
+    Shuffle(t);
+  }
 }
 
 }  // namespace weft

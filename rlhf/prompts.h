@@ -17,6 +17,7 @@ namespace weft {
 struct PromptConfig : Config {
   std::string task;
   std::vector<std::string> files;
+  std::vector<double> weights;  // of the files; empty: by their prompts
   std::vector<std::string> evaluation_files;
   int64_t evaluation_prompts = 200;
   int64_t max_prompt_tokens = 1024;
@@ -48,9 +49,18 @@ class PromptStream {
   void Load(const TensorMap& state);
 
  private:
+  // Rows that are drawn from together: all, or those of a file that has a weight.
+  struct Table {
+    std::vector<int64_t> rows, order;  // order: of this epoch
+    int64_t epoch = 0, cursor = 0;
+    int64_t drawn() const { return epoch * std::ssize(rows) + cursor; }
+  };
+
   Prompt Encode(const TaskPrompt& prompt) const;
   void AddFile(const std::string& path, std::vector<Prompt>& to);
-  void Shuffle();
+  void KeepBack();  // some rows, for the evaluation
+  void MakeTables();
+  void Shuffle(size_t table);
 
   const PromptConfig config_;
   const uint64_t seed_;
@@ -59,8 +69,9 @@ class PromptStream {
   std::unique_ptr<Task> task_;
   SplitMix64 stream_;
   std::vector<Prompt> rows_, held_out_;
-  std::vector<int64_t> order_;  // of rows_, in this epoch
-  int64_t epoch_ = 0, cursor_ = 0, skipped_ = 0;
+  std::vector<size_t> files_;  // of each row
+  std::vector<Table> tables_;
+  int64_t skipped_ = 0;
 };
 
 }  // namespace weft

@@ -16,6 +16,10 @@
 namespace weft {
 namespace {
 
+std::string Phase(const std::string& name, const Samples& samples) {
+  return samples.evaluation ? "evaluation_" + name : name;
+}
+
 class Prompts final : public Fragment {
  public:
   explicit Prompts(const RolloutOptions& options)
@@ -28,27 +32,39 @@ class Prompts final : public Fragment {
 
   PortSet Needs() const override { return {}; }
   void Step(Ports& ports) override {
-    Samples samples;
-    for (Prompt& prompt : stream_.Next(options_.prompts)) {
-      samples.prompts.push_back(std::move(prompt.ids));
-      samples.expected.push_back(std::move(prompt.expected));
+    const int64_t every = options_.evaluate_every;
+    const bool evaluation = every > 0 && step_ % every == 0 && judged_ != step_;
+    const std::vector<Prompt> prompts =
+        evaluation ? stream_.held_out() : stream_.Next(options_.prompts);
+    if (evaluation) {
+      judged_ = step_;
+    } else {
+      ++step_;
     }
-    ports.Write(0, {.body = samples.ToMap(), .version = ++step_});
+    Samples samples;
+    samples.evaluation = evaluation;
+    for (const Prompt& prompt : prompts) {
+      samples.prompts.push_back(prompt.ids);
+      samples.expected.push_back(prompt.expected);
+    }
+    ports.Write(0, {.body = samples.ToMap(), .version = step_});
   }
   TensorMap Save() const override {
     TensorMap state = stream_.Save();
-    state.Set("step", Tensor::From<int64_t>({1}, {step_}));
+    state.Set("step", Tensor::From<int64_t>({2}, {step_, judged_}));
     return state;
   }
   void Load(const TensorMap& state) override {
     stream_.Load(state);
-    step_ = state.At("step").data<int64_t>()[0];
+    const auto steps = state.At("step").data<int64_t>();
+    step_ = steps[0];
+    if (steps.size() > 1) judged_ = steps[1];
   }
 
  private:
   const RolloutOptions options_;
   PromptStream stream_;
-  int64_t step_ = 0;
+  int64_t step_ = 0, judged_ = -1;  // judged: the step before which the last evaluation was
 };
 
 class GeneratorStep final : public Fragment {
@@ -68,15 +84,15 @@ class GeneratorStep final : public Fragment {
   void Step(Ports& ports) override {
     const Message prompts = ports.Read(0);
     Message parameters = ports.Read(1);
-    PhaseTimer timer("generate", ports);
-    model_.Adopt(std::exchange(parameters.body, {}));
     Samples samples = Samples::FromMap(prompts.body);
-    samples.group = options_.group;
+    PhaseTimer timer(Phase("generate", samples), ports);
+    model_.Adopt(std::exchange(parameters.body, {}));
+    samples.group = samples.evaluation ? options_.evaluation_samples : options_.group;
     samples.version = parameters.version;
     samples.seed = options_.seed;
-    samples.first_sample = spoken_;
+    samples.first_sample = samples.evaluation ? kEvaluationStreams + samples.group : spoken_;
     speaker_.Speak(context_, model_, samples);
-    spoken_ += samples.texts.count();
+    if (!samples.evaluation) spoken_ += samples.texts.count();
     timer.AddTokens(samples.responses.tokens());
     model_.LetGo();  // before the samples leave: the learner may then write in place
     ports.Write(0, {.body = samples.ToMap(), .version = parameters.version});
@@ -107,8 +123,8 @@ class Reference final : public Fragment {
   PortSet Needs() const override { return {0}; }
   void Step(Ports& ports) override {
     const Message message = ports.Read(0);
-    PhaseTimer timer("reference", ports);
     Samples samples = Samples::FromMap(message.body);
+    PhaseTimer timer(Phase("reference", samples), ports);
     samples.reference_log_p = AnswerLogProbabilities(
         context_, *model_, samples, options_.micro_batch_tokens, options_.sampling.temperature);
     timer.AddTokens(samples.responses.tokens());
@@ -134,24 +150,12 @@ class Scorer final : public Fragment {
   PortSet Needs() const override { return {0}; }
   void Step(Ports& ports) override {
     const Message message = ports.Read(0);
-    const PhaseTimer timer("reward", ports);
     Samples samples = Samples::FromMap(message.body);
+    const PhaseTimer timer(Phase("reward", samples), ports);
     const std::vector<ScoredAnswer> answers = ScoredAnswers(samples, tokenizer_);
     std::vector<RewardSum::Part> parts;
     samples.reward = reward_.Score(context_, answers, &parts);
-    std::vector<double> watched;
-    for (const RewardSum::Part& part : parts) {
-      if (parts.size() > 1) ports.Log("reward_" + part.name, part.mean());
-      if (std::ranges::find(watching_, part.name) != watching_.end())
-        watched.push_back(part.mean());
-    }
-    const std::string warning =
-        monitor_.Add(RewardSum::Part{.name = {}, .score = samples.reward}.mean(), watched);
-    if (!warning.empty()) LogWarn(warning);
-    if (options_.show_every > 0 && step_ % options_.show_every == 0) {
-      LogInfo("reward " + std::to_string(samples.reward[0]) + ": " + answers[0].answer);
-    }
-    ++step_;
+    if (!samples.evaluation) Watch(samples, answers, parts, ports);
     ports.Write(0, {.body = samples.ToMap(), .version = message.version});
   }
   TensorMap Save() const override {
@@ -166,6 +170,23 @@ class Scorer final : public Fragment {
   }
 
  private:
+  void Watch(const Samples& samples, std::span<const ScoredAnswer> answers,
+             std::span<const RewardSum::Part> parts, Ports& ports) {
+    std::vector<double> watched;
+    for (const RewardSum::Part& part : parts) {
+      if (parts.size() > 1) ports.Log("reward_" + part.name, part.mean());
+      if (std::ranges::find(watching_, part.name) != watching_.end())
+        watched.push_back(part.mean());
+    }
+    const std::string warning =
+        monitor_.Add(RewardSum::Part{.name = {}, .score = samples.reward}.mean(), watched);
+    if (!warning.empty()) LogWarn(warning);
+    if (options_.show_every > 0 && step_ % options_.show_every == 0) {
+      LogInfo("reward " + std::to_string(samples.reward[0]) + ": " + answers[0].answer);
+    }
+    ++step_;
+  }
+
   const RolloutOptions options_;
   const Context context_;
   const Tokenizer tokenizer_;

@@ -29,15 +29,18 @@ struct RolloutOptions {
   PromptConfig prompts_from;
   EpisodeConfig episodes;
   uint64_t seed = 1;
-  int64_t prompts = 16;  // a step
-  int64_t group = 8;     // answers to each
+  int64_t prompts = 16;            // a step
+  int64_t group = 8;               // answers to each
+  int64_t evaluate_every = 0;      // steps, from the first on; 0: never
+  int64_t evaluation_samples = 4;  // answers to each held-out prompt
   int64_t max_new_tokens = 0;
   int64_t micro_batch_tokens = 2048;
   int64_t show_every = 0;
   SamplingOptions sampling;
 };
 
-// Output "prompts": those of the next step, as fast as they are read.
+// Output "prompts": those of the next step, as fast as they are read; before it, when an evaluation
+// is due, those that are held out.
 FragmentFactory PromptSource(const RolloutOptions& options);
 // Inputs "prompts" and "parameters" (a transformer's snapshot), output "samples".
 FragmentFactory GeneratorFragment(const RolloutOptions& options);

@@ -140,6 +140,7 @@ TensorMap Samples::ToMap() const {
   map.Set("prompt_offsets", Flat(prompt_offsets));
   map.Set("expected", Flat(wanted));
   map.Set("expected_offsets", Flat(text_offsets));
+  if (evaluation) map.Set("evaluation", Tensor::From<uint8_t>({1}, {1}));
   if (texts.count() == 0) return map;
   map.Set("ids", Flat(ids));
   map.Set("said", Flat(said));
@@ -166,6 +167,7 @@ Samples Samples::FromMap(const TensorMap& map) {
     samples.expected.emplace_back(texts.begin() + text_offsets[i],
                                   texts.begin() + text_offsets[i + 1]);
   }
+  samples.evaluation = map.Has("evaluation");
   samples.ids = Values<int32_t>(map, "ids");
   samples.log_p = Values<float>(map, "log_p");
   samples.finished = Values<uint8_t>(map, "finished");

@@ -25,13 +25,18 @@ struct Spoken {
   void Hear(std::span<const int32_t> words);
 };
 
-// Leaves: prompt_ids i32 [P] and prompt_offsets i64 [n + 1], expected u8 [..] and expected_offsets
-// i64 [n + 1]; from the generator on ids i32 [A], said u8 [A], offsets i64 [n * group + 1], log_p
-// f32 [T], finished u8 and outcome f64 [n * group] and origin i64 [3]; from the reference on
-// reference_log_p f32 [T]; from the scorer on reward f64 [n * group].
+// Of the streams that answers are drawn from, those that evaluations draw from, and no training.
+constexpr int64_t kEvaluationStreams = int64_t{1} << 32;
+
+// Leaves: evaluation u8 [1] where it is one; prompt_ids i32 [P] and prompt_offsets i64 [n + 1],
+// expected u8 [..] and expected_offsets i64 [n + 1]; from the generator on ids i32 [A], said u8
+// [A], offsets i64 [n * group + 1], log_p f32 [T], finished u8 and outcome f64 [n * group] and
+// origin i64 [3]; from the reference on reference_log_p f32 [T]; from the scorer on reward f64 [n *
+// group].
 struct Samples {
   std::vector<std::vector<int32_t>> prompts;  // n
   std::vector<std::string> expected;          // n; what a checkable task wants to hear
+  bool evaluation = false;                    // judged, not learnt from
 
   int64_t group = 1;          // answers to each prompt
   std::vector<int32_t> ids;   // [A] of all answers, each with the token that ended it

@@ -68,9 +68,11 @@ TEST_F(Rlhf, AWrongConfigSaysWhatToDo) {
 // learns from in others.
 class SplitMethods : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(All, SplitMethods,
-                         testing::Values("grpo", "grpo max_lag=1", "rloo", "reinforce_pp", "ppo",
-                                         "ppo max_lag=1", "best_of_n", "online_dpo", "sft", "dpo",
-                                         "kto", "orpo", "simpo", "reward_model", "pretrain"));
+                         testing::Values("grpo", "grpo max_lag=1",
+                                         "grpo evaluate_every=1 evaluation_samples=2", "rloo",
+                                         "reinforce_pp", "ppo", "ppo max_lag=1", "best_of_n",
+                                         "online_dpo", "sft", "dpo", "kto", "orpo", "simpo",
+                                         "reward_model", "pretrain"));
 
 TEST_P(SplitMethods, HaveOneHashInBothPlacements) {
   const WeftProcess weft;
@@ -100,7 +102,7 @@ TEST_P(SplitMethods, HaveOneHashInBothPlacements) {
         "data: {files: words.txt, tokenizer: characters, window: 16}\nbatch: 4\n"
         "architecture: {family: llama, layers: 1, heads: 2, width: 32}\n";
   } else {
-    config += "model: tiny\ndata: {files: rows.jsonl}\n";
+    config += "model: tiny\ndata: {files: rows.jsonl, evaluation_files: rows.jsonl}\n";
     config += kind({"sft", "dpo", "kto", "orpo", "simpo", "reward_model"})
                   ? "batch: 4\n"
                   : "prompts: 2\ngroup: 4\nmax_new_tokens: 6\nevaluation_samples: 0\n"

@@ -2,7 +2,9 @@
 // steps must not depend on, and what must hold at the first update.
 #include "rlhf/online.h"
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <set>
@@ -146,6 +148,73 @@ TEST_F(OnlineBase, ADivergenceFromTheReferenceHoldsThePolicyBack) {
         .back();
   };
   EXPECT_LT(kl("1"), 0.5 * kl("0"));
+}
+
+TEST_P(Online, IsJudgedOnTheWayAndLearnsTheSame) {
+  const std::string data =
+      "total_steps: 8\nevaluation_samples: 2\ndata: {files: " + folder_.Path("prompts.jsonl") +
+      ", evaluation_files: " + folder_.Path("prompts.jsonl") + ", evaluation_prompts: 5}\n";
+  const uint64_t hash = HashOf(RunMethod(*Make(GetParam(), data)));
+  const auto judged = Make(GetParam(), data + "evaluate_every: 2\n");
+  judged->run_folder = folder_.Path("");
+  const MethodRun run = RunMethod(*judged);
+  EXPECT_EQ(HashOf(run), hash);
+  EXPECT_EQ(HashOf(RunMethod(*judged, "threads")), hash);
+  const MethodRun half = RunMethod(*Make(GetParam(), data + "evaluate_every: 2\ntotal_steps: 4\n"));
+  EXPECT_EQ(HashOf(RunMethod(*judged, "serial", &half.cut)), hash);
+
+  const auto& reward = run.metrics.at("evaluation_reward");
+  ASSERT_EQ(reward.size(), 4u);  // before the first step, the third, ..
+  EXPECT_EQ(std::filesystem::exists(folder_.Path("best/model.safetensors")),
+            *std::max_element(reward.begin() + 1, reward.end()) > reward[0]);
+  // The first is what the end of the run says of the start model.
+  std::filesystem::create_directory(folder_.Path("end"));
+  const auto figures = judged->Finish(run.policy(), folder_.Path("end"));
+  const auto before = std::ranges::find(figures, "held_out_before", &LanguageMethod::Figure::name);
+  ASSERT_NE(before, figures.end());
+  EXPECT_NEAR(reward[0], before->value, 1e-12);
+}
+
+TEST_F(OnlineBase, EvaluationsNeedPromptsAnswersAndTheWeightsThatAnswer) {
+  const auto problem = [&](const std::string& more) {
+    try {
+      RunMethod(*Make("grpo", "total_steps: 2\nevaluate_every: 1\n" + more));
+    } catch (const std::exception& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing");
+  };
+  EXPECT_THAT(problem(""), testing::HasSubstr("no held-out prompts"));
+  EXPECT_THAT(problem("evaluation_samples: 0\n"), testing::HasSubstr("evaluation_samples"));
+  EXPECT_THAT(problem("max_lag: 1\n"), testing::HasSubstr("max_lag"));
+}
+
+TEST_F(OnlineBase, PromptsOfSeveralFilesComeInTheirShares) {
+  for (const char* name : {"a", "b"}) {
+    std::string rows;
+    for (int i = 0; i < (name[0] == 'a' ? 5 : 50); ++i) {
+      rows += R"({"prompt":"one","completion":")" + std::string(name) + "\"}\n";
+    }
+    WriteFileAtomic(folder_.Path(name), rows);
+  }
+  PromptConfig config;
+  config.files = {folder_.Path("a"), folder_.Path("b")};
+  config.evaluation_prompts = 0;
+  const auto of_a = [](const std::vector<Prompt>& prompts) {
+    return std::ranges::count(prompts, "a", &Prompt::expected);
+  };
+  EXPECT_EQ(of_a(PromptStream(config, folder_.Path("model"), 1).Next(55)), 5);
+  config.weights = {3, 1};
+  PromptStream stream(config, folder_.Path("model"), 1);
+  EXPECT_EQ(of_a(stream.Next(4)), 3);
+  EXPECT_EQ(of_a(stream.Next(40)), 30);
+  PromptStream again(config, folder_.Path("model"), 1);
+  again.Load(stream.Save());
+  EXPECT_EQ(of_a(again.Next(3)), of_a(stream.Next(3)));
+  config.weights.clear();
+  EXPECT_THROW(PromptStream(config, folder_.Path("model"), 1).Load(stream.Save()), Error);
+  config.weights = {1};
+  EXPECT_THROW(config.Check(), ConfigProblem);
 }
 
 TEST_F(OnlineBase, DataStayLikelyWhileThePolicyLearns) {
