@@ -72,15 +72,23 @@ void Projection::SetRows(int64_t begin, std::span<const float> rows) {
 
 void Projection::GetRows(int64_t begin, std::span<float> rows) const {
   const int64_t count = std::ssize(rows) / in_;
-  for (int64_t row = 0; row < count; ++row) GetColumn(begin + row, rows.data() + row * in_);
+  for (int64_t row = 0; row < count; ++row) {
+    float* const to = rows.data() + row * in_;
+    if (weight_.defined()) {
+      GetMasterColumn(begin + row, to);
+    } else {
+      GetColumn(begin + row, to);
+    }
+  }
+}
+
+void Projection::GetMasterColumn(int64_t column, float* x) const {
+  const float* const weight = Floats(weight_);
+  for (int64_t k = 0; k < in_; ++k) x[k] = weight[kernels::PanelIndex(in_, out_, k, column)];
 }
 
 void Projection::GetColumn(int64_t column, float* x) const {
-  if (weight_.defined() && precision_ == Precision::kFloat32) {
-    const float* const weight = Floats(weight_);
-    for (int64_t k = 0; k < in_; ++k) x[k] = weight[kernels::PanelIndex(in_, out_, k, column)];
-    return;
-  }
+  if (precision_ == Precision::kFloat32) return GetMasterColumn(column, x);
   if (codes_.defined()) {
     std::vector<BFloat16> rounded(in_);
     kernels::GetQuantisedColumn(form_, in_, out_, column, codes_.raw(), rounded.data());

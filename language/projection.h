@@ -39,6 +39,7 @@ class Projection {
 
   // Output rows [begin, begin + rows.size() / in) in torch's layout [out, in], f32.
   void SetRows(int64_t begin, std::span<const float> rows);
+  // Those of the f32 weight while there is one, else as products read them.
   void GetRows(int64_t begin, std::span<float> rows) const;
   // The f32 weight in panels, zero until it is set; gone once FreeMaster was called.
   Tensor& weight();
@@ -71,7 +72,7 @@ class Projection {
 
   // y [T, out] f32 = x W + bias + addend; x an Operand. addend [T, out] may be null or y.
   void Forward(const Context& context, const Tensor& x, const float* addend, Tensor& y) const;
-  // One column of W, an embedding: [in] f32.
+  // One column of W as products read it, an embedding: [in] f32.
   void GetColumn(int64_t column, float* x) const;
 
   // From here on Backward works; with its own gradient, which begins at zero, unless frozen.
@@ -87,6 +88,7 @@ class Projection {
   void AddToColumnGradient(int64_t column, const float* d);
 
  private:
+  void GetMasterColumn(int64_t column, float* x) const;
   void TransposeCodes();
   void BackwardBase(const Context& context, const Tensor& x, const Tensor& d_z, bool accumulate,
                     float* d_x);

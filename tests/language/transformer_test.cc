@@ -323,5 +323,34 @@ TEST(Transformer, RefusesIdsAndPositionsThatItDoesNotHave) {
   EXPECT_THROW(model->Forward({}, batch.tokens(), nullptr), Error);
 }
 
+// In any precision, from the f32 weights, though nothing was refreshed for products yet.
+TEST(Adapters, AreMergedIntoTheMasterWeights) {
+  constexpr int64_t kIn = 34, kOut = 20, kRank = 2, kFirst = 4, kRows = 10;
+  std::vector<float> w(kIn * kOut), a(kRank * kIn), b(kRows * kRank);
+  Rng rng(3, Purpose::kInitialise);
+  for (std::vector<float>* values : {&w, &a, &b}) {
+    for (float& value : *values) value = static_cast<float>(rng.Normal());
+  }
+  for (const Precision precision : {Precision::kFloat32, Precision::kBFloat16}) {
+    Projection projection(kIn, kOut, false, precision);
+    projection.SetRows(0, w);
+    Projection::Adapter& adapter = projection.AddAdapter(kFirst, kRows, kRank, 0.5f);
+    adapter.a.SetRows(0, a);
+    adapter.b.SetRows(0, b);
+    projection.MergeAdapters();
+    std::vector<float> merged(w.size());
+    projection.GetRows(0, merged);
+    for (int64_t n = 0; n < kOut; ++n) {
+      for (int64_t k = 0; k < kIn; ++k) {
+        double want = w[n * kIn + k];
+        for (int64_t r = 0; r < kRank && n >= kFirst && n < kFirst + kRows; ++r) {
+          want += 0.5 * b[(n - kFirst) * kRank + r] * a[r * kIn + k];
+        }
+        EXPECT_EQ(merged[n * kIn + k], static_cast<float>(want)) << n << ", " << k;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace weft
