@@ -90,6 +90,8 @@ class Transformer {
   // makes sure that it has them alone (nn/module.h), so that a snapshot stays what it was.
   TensorMap Snapshot();
   void Adopt(const TensorMap& snapshot);
+  // The same without adapters: the model that they lie beside.
+  void AdoptBase(const TensorMap& snapshot);
   // Drops the handles of what was adopted, so that its owner need not copy it before a change.
   // Nothing but Adopt may follow.
   void LetGo();

@@ -184,7 +184,7 @@ void Transformer::LetGo() {
   Adopt(nothing);
 }
 
-void Transformer::Adopt(const TensorMap& snapshot) {
+void Transformer::AdoptBase(const TensorMap& snapshot) {
   ForProjections([&](const std::string& name, Projection& projection) {
     projection.inference_weight() = snapshot.At(name + ".weight");
     if (projection.has_bias()) projection.bias() = snapshot.At(name + ".bias");
@@ -195,6 +195,10 @@ void Transformer::Adopt(const TensorMap& snapshot) {
   });
   if (embedding_.defined()) embedding_ = snapshot.At("embedding");
   if (positions_.defined()) positions_ = snapshot.At("positions");
+}
+
+void Transformer::Adopt(const TensorMap& snapshot) {
+  AdoptBase(snapshot);
   for (const auto& [name, lora] : snapshot) {
     if (!name.text().ends_with(".lora")) continue;
     const std::string matrix(name.text().substr(0, name.text().size() - 5));

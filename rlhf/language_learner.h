@@ -67,6 +67,9 @@ class LanguageTraining : public LanguageMethod {
   Precision precision_in_use() const {
     return precision == "f32" ? Precision::kFloat32 : Precision::kBFloat16;
   }
+  // Whether the reference model is what the learner's adapters lie beside: where one thread steps
+  // both, as the reference would otherwise wait for the learner.
+  bool shares_base() const { return lora.rank > 0 && placement == "serial"; }
   virtual LearnerOptions LearnerSettings() const;
   // Of the optimiser's step `step` of total_steps, counted from 1: a straight rise over
   // warmup_steps, then as the schedule says.

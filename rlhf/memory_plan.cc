@@ -109,7 +109,9 @@ std::vector<MemoryPhase> Phases(const OfflineTraining& method, bool reference) {
   const Sizes sizes(method);
   const int64_t tokens = method.LargestMicroBatch();
   Parts held = sizes.Learner();
-  if (reference) held.push_back({"reference model", sizes.start(true)});
+  if (reference && !method.shares_base()) {
+    held.push_back({"reference model", sizes.start(true)});
+  }
   std::vector<MemoryPhase> phases = {{"learning", Together({held, sizes.Step(tokens)})}};
   if (method.evaluate_every > 0) {
     phases.push_back({"writing the best model", Together({held, sizes.Files()})});
@@ -151,7 +153,9 @@ std::vector<MemoryPhase> Phases(const OnlineTraining& method, bool reference) {
   held.push_back({"generator's weights",
                   method.max_lag * (sizes.bf16 ? sizes.pairs() : model.weights() * kFloat),
                   "max_lag: 0"});
-  if (reference) held.push_back({"reference model", sizes.start(true), "beta: 0"});
+  if (reference && !method.shares_base()) {
+    held.push_back({"reference model", sizes.start(true), "beta: 0"});
+  }
   const RewardSetting setting{.policy = ResolveModel(method.model),
                               .precision = method.precision_in_use()};
   const int64_t rewards = method.rewards.ModelBytes(setting);

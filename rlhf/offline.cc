@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "language/model_name.h"
+#include "rlhf/reference_model.h"
 
 namespace weft {
 namespace {
@@ -19,15 +20,17 @@ class Reference final : public Fragment {
       : context_(replica.context),
         tokens_(config.micro_batch_tokens),
         mismatched_(mismatched),
-        model_(LoadTransformer(context_, *ModelFile::Open(ResolveModel(config.model)),
-                               {.precision = config.precision_in_use()})) {}
+        reference_(context_, ResolveModel(config.model), config.precision_in_use(),
+                   config.shares_base()) {}
 
-  PortSet Needs() const override { return {0}; }
+  PortSet Needs() const override { return reference_.needs(); }
   void Step(Ports& ports) override {
-    Message message = ports.Read(0);
+    const Message message = ports.Read(ReferenceModel::kSamples);
+    reference_.Begin(ports);
     DataStep step = DataStep::FromMap(message.body);
     Add(step.train);
     if (step.evaluation.count() > 0) Add(step.evaluation);
+    reference_.End();
     ports.Write(0, {.body = step.ToMap(), .version = message.version});
   }
 
@@ -38,7 +41,8 @@ class Reference final : public Fragment {
     for (size_t e = 0; e < numbers.size(); ++e) {
       if (!known_.contains(numbers[e])) missing.Append(examples, static_cast<int64_t>(e));
     }
-    const std::vector<double> found = SequenceLogProbabilities(context_, *model_, missing, tokens_);
+    const std::vector<double> found =
+        SequenceLogProbabilities(context_, reference_.model(), missing, tokens_);
     for (size_t e = 0; e < missing.number.size(); ++e) {
       const auto begin = found.begin() + static_cast<std::ptrdiff_t>(e) * missing.width;
       known_[missing.number[e]].assign(begin, begin + missing.width);
@@ -50,14 +54,14 @@ class Reference final : public Fragment {
     }
     if (mismatched_) {
       examples.mismatched_reference =
-          SequenceLogProbabilities(context_, *model_, Mismatched(examples), tokens_);
+          SequenceLogProbabilities(context_, reference_.model(), Mismatched(examples), tokens_);
     }
   }
 
   const Context context_;
   const int64_t tokens_;
   const bool mismatched_;
-  const std::unique_ptr<Transformer> model_;
+  ReferenceModel reference_;
   std::unordered_map<int64_t, std::vector<double>> known_;  // by the example's number
 };
 
@@ -131,8 +135,10 @@ void OfflineTraining::Build(FragmentGraph& graph) const {
     graph.Connect("data.batch", "learner.batch", Rows());
     return;
   }
+  PortList reference = {.inputs = {{.name = "unscored"}}, .outputs = {{.name = "batch"}}};
+  ReferenceModel::AddPort(shares_base(), reference);
   graph.Add("reference", 1,
-            {.ports = {.inputs = {{.name = "unscored"}}, .outputs = {{.name = "batch"}}},
+            {.ports = reference,
              .make =
                  [this](const Replica& replica) {
                    return std::make_unique<Reference>(*this, replica, needs_mismatched());
@@ -140,6 +146,9 @@ void OfflineTraining::Build(FragmentGraph& graph) const {
             Role::kWorker);
   graph.Connect("data.batch", "reference.unscored", Rows());
   graph.Connect("reference.batch", "learner.batch", Rows());
+  if (shares_base()) {
+    graph.Connect("learner.parameters", "reference.parameters", Broadcast(/*max_lag=*/0));
+  }
 }
 
 std::vector<LanguageMethod::Figure> OfflineTraining::Finish(const TensorMap& policy,

@@ -72,7 +72,10 @@ class OfflineLearner : public LanguageLearner {
   virtual void Improve(const Examples& examples, weft::Ports& ports) = 0;
 
   Learned Learn(const Message& message, weft::Ports& ports) final;
-  TensorMap Snapshot() override { return {}; }  // nobody acts on it
+  // Nobody acts on it; the reference model may share it.
+  TensorMap Snapshot() override {
+    return config_.shares_base() ? LanguageLearner::Snapshot() : TensorMap();
+  }
   TensorMap SaveRest() const override;
   void LoadRest(const TensorMap& state) override;
 

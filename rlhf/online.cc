@@ -138,7 +138,7 @@ void OnlineTraining::Build(FragmentGraph& graph) const {
              .make = [this](const Replica& replica) { return MakeLearner(replica); }});
   graph.Connect("prompts.prompts", "generator.prompts", Rows());
   if (needs_reference()) {
-    graph.Add("reference", 1, ReferenceFragment(rollout), Role::kWorker);
+    graph.Add("reference", 1, ReferenceFragment(rollout, shares_base()), Role::kWorker);
     graph.Connect("generator.samples", "reference.samples", Rows());
     graph.Connect("reference.samples", "scorer.unscored", Rows());
   } else {
@@ -146,6 +146,9 @@ void OnlineTraining::Build(FragmentGraph& graph) const {
   }
   graph.Connect("scorer.samples", "learner.samples", Rows());
   graph.Connect("learner.parameters", "generator.parameters", Broadcast(/*max_lag=*/0));
+  if (needs_reference() && shares_base()) {
+    graph.Connect("learner.parameters", "reference.parameters", Broadcast(/*max_lag=*/0));
+  }
 }
 
 Examples OnlineTraining::DriftRows(bool quiet) const {

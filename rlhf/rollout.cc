@@ -10,6 +10,7 @@
 #include "language/language_head.h"
 #include "rlhf/language_learner.h"
 #include "rlhf/phase_timer.h"
+#include "rlhf/reference_model.h"
 #include "rlhf/reward_monitor.h"
 #include "rlhf/speaker.h"
 
@@ -114,27 +115,29 @@ class GeneratorStep final : public Fragment {
 
 class Reference final : public Fragment {
  public:
-  Reference(const RolloutOptions& options, const Replica& replica)
+  Reference(const RolloutOptions& options, bool shares_base, const Replica& replica)
       : options_(options),
         context_(replica.context),
-        model_(LoadTransformer(context_, *ModelFile::Open(options.model),
-                               {.precision = options.precision})) {}
+        reference_(context_, options.model, options.precision, shares_base) {}
 
-  PortSet Needs() const override { return {0}; }
+  PortSet Needs() const override { return reference_.needs(); }
   void Step(Ports& ports) override {
-    const Message message = ports.Read(0);
+    const Message message = ports.Read(ReferenceModel::kSamples);
+    reference_.Begin(ports);
     Samples samples = Samples::FromMap(message.body);
     PhaseTimer timer(Phase("reference", samples), ports);
-    samples.reference_log_p = AnswerLogProbabilities(
-        context_, *model_, samples, options_.micro_batch_tokens, options_.sampling.temperature);
+    samples.reference_log_p =
+        AnswerLogProbabilities(context_, reference_.model(), samples, options_.micro_batch_tokens,
+                               options_.sampling.temperature);
     timer.AddTokens(samples.responses.tokens());
+    reference_.End();
     ports.Write(0, {.body = samples.ToMap(), .version = message.version});
   }
 
  private:
   const RolloutOptions options_;
   const Context context_;
-  const std::unique_ptr<Transformer> model_;
+  ReferenceModel reference_;
 };
 
 class Scorer final : public Fragment {
@@ -215,9 +218,11 @@ FragmentFactory GeneratorFragment(const RolloutOptions& options) {
           }};
 }
 
-FragmentFactory ReferenceFragment(const RolloutOptions& options) {
-  return {.ports = FromSamplesTo("samples"), .make = [options](const Replica& replica) {
-            return std::make_unique<Reference>(options, replica);
+FragmentFactory ReferenceFragment(const RolloutOptions& options, bool shares_base) {
+  PortList ports = FromSamplesTo("samples");
+  ReferenceModel::AddPort(shares_base, ports);
+  return {.ports = ports, .make = [options, shares_base](const Replica& replica) {
+            return std::make_unique<Reference>(options, shares_base, replica);
           }};
 }
 

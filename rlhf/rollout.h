@@ -44,9 +44,9 @@ struct RolloutOptions {
 FragmentFactory PromptSource(const RolloutOptions& options);
 // Inputs "prompts" and "parameters" (a transformer's snapshot), output "samples".
 FragmentFactory GeneratorFragment(const RolloutOptions& options);
-// From "samples" to "samples" with what the start model thinks of them. It stays quantised when its
-// file is.
-FragmentFactory ReferenceFragment(const RolloutOptions& options);
+// From "samples" to "samples" with what the start model thinks of them (reference_model.h), which
+// may share the base of adapters that come in at "parameters".
+FragmentFactory ReferenceFragment(const RolloutOptions& options, bool shares_base);
 // From "unscored" to "samples" with their rewards.
 FragmentFactory ScorerFragment(const RolloutOptions& options, std::function<RewardSum()> reward);
 

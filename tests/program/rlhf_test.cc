@@ -69,10 +69,12 @@ TEST_F(Rlhf, AWrongConfigSaysWhatToDo) {
 class SplitMethods : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(All, SplitMethods,
                          testing::Values("grpo", "grpo max_lag=1",
-                                         "grpo evaluate_every=1 evaluation_samples=2", "rloo",
-                                         "reinforce_pp", "ppo", "ppo max_lag=1", "best_of_n",
-                                         "online_dpo", "sft", "dpo", "kto", "orpo", "simpo",
-                                         "reward_model", "pretrain"));
+                                         "grpo evaluate_every=1 evaluation_samples=2",
+                                         "grpo lora.rank=2 beta=0.1",
+                                         "ppo lora.rank=2 beta=0.1 max_lag=1", "dpo lora.rank=2",
+                                         "kto lora.rank=2", "rloo", "reinforce_pp", "ppo",
+                                         "ppo max_lag=1", "best_of_n", "online_dpo", "sft", "dpo",
+                                         "kto", "orpo", "simpo", "reward_model", "pretrain"));
 
 TEST_P(SplitMethods, HaveOneHashInBothPlacements) {
   const WeftProcess weft;

@@ -69,7 +69,7 @@ TEST_P(Online, AStepDoesNotDependOnMicroBatches) {
 }
 
 TEST_P(Online, TheFirstRatioIsOneAndTheFirstDivergenceIsZero) {
-  for (const char* precision : {"f32", "bf16"}) {
+  for (const char* precision : {"f32", "bf16", "bf16\nlora: {rank: 2}"}) {
     const MethodRun run = RunMethod(*Make(
         GetParam(), std::string("total_steps: 2\nkl_stop: 1000\nprecision: ") + precision + "\n"));
     EXPECT_EQ(run.metrics.at("max_log_ratio")[0], 0) << precision;
