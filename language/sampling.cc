@@ -62,6 +62,56 @@ float ScaleLogits(const Context& context, const SamplingOptions& options, std::s
   return log_sum;
 }
 
+// Sum of exp((logit - largest) / temperature), in f32 by blocks where that decides top-p.
+double SumOfWeights(const Context& context, const SamplingOptions& options,
+                    std::span<const float> logits, float largest) {
+  constexpr int64_t kBlock = 1024;
+  constexpr double kFine = 1e-3;  // of the mass, of which f32 knows 1e-7
+  const double temperature = options.temperature;
+  const int64_t count = std::ssize(logits);
+  if (1 - options.top_p < kFine) {
+    double sum = 0;
+    for (const float logit : logits) sum += std::exp((double{logit} - largest) / temperature);
+    return sum;
+  }
+  Tensor memory = Tensor::Empty({count});
+  float* const p = memory.data<float>().data();
+  kernels::Affine(context, count, 1, -largest, logits.data(), p);
+  kernels::Affine(context, count, static_cast<float>(1 / temperature), 0, p, p);
+  kernels::UnaryForward(context, Unary::kExp, count, p, p);
+  double sum = 0;
+  for (int64_t begin = 0; begin < count; begin += kBlock) {
+    sum += kernels::SumAll({.isa = context.isa}, std::min(kBlock, count - begin), p + begin);
+  }
+  return sum;
+}
+
+// The ids among which truncation chooses, ascending: all but those that are too unlikely to be
+// left. total: of the weights of all tokens, where top-p asks for it.
+std::vector<int32_t> Contenders(const SamplingOptions& options, std::span<const float> logits,
+                                float largest, double total) {
+  std::vector<int32_t> ids;
+  // Times the temperature, below the largest.
+  for (double reach = 8;; reach = reach < 1000 ? 2 * reach : INFINITY) {
+    const double least = largest - reach * options.temperature;
+    ids.clear();
+    for (int32_t id = 0; id < std::ssize(logits); ++id) {
+      if (!(logits[id] < least)) ids.push_back(id);
+    }
+    if (ids.size() == logits.size() || std::isinf(reach)) return ids;
+    if (options.top_k > 0) {
+      if (std::ssize(ids) >= options.top_k) return ids;
+      continue;
+    }
+    if (std::exp(-reach) < options.min_p) return ids;
+    double mass = 0;
+    for (const int32_t id : ids) {
+      mass += std::exp((double{logits[id]} - largest) / options.temperature);
+    }
+    if (options.top_p < 1 && total - mass <= (1 - options.top_p) * total) return ids;
+  }
+}
+
 }  // namespace
 
 void SamplingOptions::Check() const {
@@ -93,23 +143,24 @@ void ApplyPenalties(const SamplingOptions& options, std::span<const int32_t> pre
   }
 }
 
-Candidates Truncate(const SamplingOptions& options, std::span<const float> logits) {
-  const double largest = *std::max_element(logits.begin(), logits.end());
+Candidates Truncate(const Context& context, const SamplingOptions& options,
+                    std::span<const float> logits) {
+  const float largest = *std::max_element(logits.begin(), logits.end());
   const auto weight = [&](int32_t id) {
-    return std::exp((logits[id] - largest) / options.temperature);
+    return std::exp((double{logits[id]} - largest) / options.temperature);
   };
   const auto before = [&](int32_t a, int32_t b) {
     return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
   };
-  std::vector<int32_t> ids(logits.size());
-  std::iota(ids.begin(), ids.end(), 0);
+  const bool all = options.top_k == 0 && options.top_p < 1;
+  double total = all ? SumOfWeights(context, options, logits, largest) : 0;
+  std::vector<int32_t> ids = Contenders(options, logits, largest, total);
   if (options.top_k > 0 && options.top_k < std::ssize(ids)) {
     std::nth_element(ids.begin(), ids.begin() + (options.top_k - 1), ids.end(), before);
     const float limit = logits[ids[options.top_k - 1]];
     std::erase_if(ids, [&](int32_t id) { return logits[id] < limit; });
   }
-  double total = 0;
-  for (const int32_t id : ids) total += weight(id);
+  for (size_t i = 0; i < ids.size() && options.top_k > 0; ++i) total += weight(ids[i]);
 
   // Falling order, as far as it is needed.
   Candidates kept;
@@ -141,7 +192,7 @@ SampledToken Sample(const Context& context, const SamplingOptions& options, std:
                     double uniform) {
   const bool greedy = options.temperature == 0;
   if (!greedy && options.truncated()) {
-    const Candidates kept = Truncate(options, logits);
+    const Candidates kept = Truncate(context, options, logits);
     size_t i = 0;
     while (i + 1 < kept.ids.size() && uniform >= kept.probabilities[i]) {
       uniform -= kept.probabilities[i++];
@@ -158,7 +209,7 @@ std::vector<SampledToken> Likeliest(const Context& context, const SamplingOption
   std::vector<SampledToken> likeliest;
   if (count == 0) return likeliest;
   if (options.temperature != 0 && options.truncated()) {
-    const Candidates kept = Truncate(options, logits);
+    const Candidates kept = Truncate(context, options, logits);
     for (size_t i = 0; i < kept.ids.size() && std::ssize(likeliest) < count; ++i) {
       likeliest.push_back({kept.ids[i], static_cast<float>(std::log(kept.probabilities[i]))});
     }

@@ -45,7 +45,8 @@ struct Candidates {
   std::vector<int32_t> ids;
   std::vector<double> probabilities;
 };
-Candidates Truncate(const SamplingOptions& options, std::span<const float> logits);
+Candidates Truncate(const Context& context, const SamplingOptions& options,
+                    std::span<const float> logits);
 
 // logits [V] after penalties are used up; `uniform` in [0, 1) decides.
 SampledToken Sample(const Context& context, const SamplingOptions& options, std::span<float> logits,

@@ -234,7 +234,7 @@ VerifyReport VerifySampling(const std::string& folder) {
       const auto* const first = previous.data() + static_cast<size_t>(row) * before;
       const std::vector<int32_t> ids(first, first + before);
       ApplyPenalties(options, ids, {}, line.data<float>());
-      const Candidates kept = Truncate(options, line.data<float>());
+      const Candidates kept = Truncate({}, options, line.data<float>());
       std::vector<double> got(static_cast<size_t>(vocabulary));
       for (size_t i = 0; i < kept.ids.size(); ++i) got[kept.ids[i]] = kept.probabilities[i];
       const std::span<const double> want = std::span(wanted).subspan(

@@ -2,9 +2,12 @@
 // the reference's.
 #include "language/sampling.h"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <numeric>
 #include <vector>
 
 #include "base/check.h"
@@ -55,6 +58,53 @@ TEST(Sample, DrawsEachTokenAsOftenAsItsProbability) {
     }
     for (const size_t id : {size_t{7}, size_t{1030}, size_t{2499}}) {
       EXPECT_NEAR(counts[id], kDraws * std::exp(logits[id] / 0.5) / sum, 2) << id;
+    }
+  }
+}
+
+// By the definition, over all tokens in falling order.
+Candidates TruncatedByDefinition(const SamplingOptions& options, const std::vector<float>& logits) {
+  std::vector<int32_t> ids(logits.size());
+  std::iota(ids.begin(), ids.end(), 0);
+  std::ranges::stable_sort(ids, std::greater(), [&](int32_t id) { return logits[id]; });
+  if (options.top_k > 0) ids.resize(std::min(ids.size(), static_cast<size_t>(options.top_k)));
+  std::vector<double> p;
+  double total = 0;
+  for (const int32_t id : ids) {
+    p.push_back(std::exp((double{logits[id]} - logits[ids[0]]) / options.temperature));
+    total += p.back();
+  }
+  Candidates kept;
+  double mass = 0, rest = total;
+  for (size_t i = 0; i < ids.size(); rest -= p[i++]) {
+    const bool enough = options.top_p < 1 && rest <= (1 - options.top_p) * total;
+    if (i > 0 && (enough || p[i] < options.min_p)) break;
+    kept.ids.push_back(ids[i]);
+    kept.probabilities.push_back(p[i]);
+    mass += p[i];
+  }
+  for (double& x : kept.probabilities) x /= mass;
+  return kept;
+}
+
+TEST(Truncate, LeavesWhatItsDefinitionLeaves) {
+  Rng rng(1, Purpose::kTest);
+  std::vector<float> logits(5000);
+  for (float& logit : logits) logit = static_cast<float>(4 * rng.Normal());
+  for (const double temperature : {0.2, 1.0, 5.0}) {
+    for (const SamplingOptions& options :
+         {SamplingOptions{.temperature = temperature, .top_p = 0.9},
+          SamplingOptions{.temperature = temperature, .top_p = 0.999999},
+          SamplingOptions{.temperature = temperature, .min_p = 0.01},
+          SamplingOptions{.temperature = temperature, .top_k = 40},
+          SamplingOptions{
+              .temperature = temperature, .top_k = 300, .top_p = 0.95, .min_p = 1e-3}}) {
+      const Candidates got = Truncate({}, options, logits);
+      const Candidates want = TruncatedByDefinition(options, logits);
+      ASSERT_EQ(got.ids, want.ids);
+      for (size_t i = 0; i < got.ids.size(); ++i) {
+        EXPECT_NEAR(got.probabilities[i], want.probabilities[i], 1e-12) << i;
+      }
     }
   }
 }
