@@ -11,9 +11,9 @@ constexpr int64_t kWritesPerRun = 200;
 
 // What the line on the terminal has beside the return: these in their order, then losses and rates
 // of phases, as far as there is room.
-constexpr std::string_view kShown[] = {"reward",        "accuracy",          "kl",
-                                       "answer_tokens", "entropy",           "approx_kl",
-                                       "clip_fraction", "explained_variance"};
+constexpr std::string_view kShown[] = {"reward",    "evaluation_reward", "accuracy",
+                                       "kl",        "answer_tokens",     "entropy",
+                                       "approx_kl", "clip_fraction",     "explained_variance"};
 constexpr std::string_view kShownEndings[] = {"loss", "_tokens_per_second"};
 
 bool IsEpisodeMetric(std::string_view name) {
@@ -85,7 +85,10 @@ std::vector<Metric> RunMonitor::Shown() const {
   }
   for (const std::string_view ending : kShownEndings) {
     for (const auto& [name, value] : latest_) {
-      if (name.ends_with(ending)) shown.push_back({name, value});
+      const bool rate = ending != "loss";
+      if (name.ends_with(ending) && !(rate && name.starts_with("evaluation_"))) {
+        shown.push_back({name, value});
+      }
     }
   }
   return shown;
