@@ -23,25 +23,36 @@ int32_t ArgMax(std::span<const float> logits) {
   return static_cast<int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
 }
 
-// The first id at which the running sum of exp(logits - log_sum) passes `uniform` of the whole:
-// blocks first, then within the block.
-int32_t Draw(const Context& context, std::span<const float> logits, float log_sum, double uniform) {
-  constexpr int64_t kBlock = 1024;
+constexpr int64_t kBlock = 1024;
+
+// weights[i] = exp((logits[i] - shift) * scale) in f32; their sums by blocks.
+std::vector<double> WeightsByBlocks(const Context& context, std::span<const float> logits,
+                                    float shift, float scale, Tensor& weights) {
   const int64_t count = std::ssize(logits);
-  Tensor memory = Tensor::Empty({count});
-  float* const p = memory.data<float>().data();
-  kernels::Affine(context, count, 1, -log_sum, logits.data(), p);
+  weights = Tensor::Empty({count});
+  float* const p = weights.data<float>().data();
+  kernels::Affine(context, count, 1, -shift, logits.data(), p);
+  if (scale != 1) kernels::Affine(context, count, scale, 0, p, p);
   kernels::UnaryForward(context, Unary::kExp, count, p, p);
   std::vector<double> sums;
   for (int64_t begin = 0; begin < count; begin += kBlock) {
     sums.push_back(
         kernels::SumAll({.isa = context.isa}, std::min(kBlock, count - begin), p + begin));
   }
+  return sums;
+}
+
+// The first id at which the running sum of exp(logits - log_sum) passes `uniform` of the whole:
+// blocks first, then within the block.
+int32_t Draw(const Context& context, std::span<const float> logits, float log_sum, double uniform) {
+  Tensor weights;
+  const std::vector<double> sums = WeightsByBlocks(context, logits, log_sum, 1, weights);
+  const float* const p = weights.data<float>().data();
   double left = uniform * std::accumulate(sums.begin(), sums.end(), 0.0);
   size_t block = 0;
   while (block + 1 < sums.size() && left >= sums[block]) left -= sums[block++];
   const int64_t begin = static_cast<int64_t>(block) * kBlock;
-  const int64_t end = std::min(begin + kBlock, count);
+  const int64_t end = std::min(begin + kBlock, std::ssize(logits));
   int64_t last = begin;  // the last with any mass: rounding may leave some of `left`
   for (int64_t i = begin; i < end; ++i) {
     if (p[i] <= 0) continue;
@@ -65,25 +76,18 @@ float ScaleLogits(const Context& context, const SamplingOptions& options, std::s
 // Sum of exp((logit - largest) / temperature), in f32 by blocks where that decides top-p.
 double SumOfWeights(const Context& context, const SamplingOptions& options,
                     std::span<const float> logits, float largest) {
-  constexpr int64_t kBlock = 1024;
   constexpr double kFine = 1e-3;  // of the mass, of which f32 knows 1e-7
-  const double temperature = options.temperature;
-  const int64_t count = std::ssize(logits);
   if (1 - options.top_p < kFine) {
     double sum = 0;
-    for (const float logit : logits) sum += std::exp((double{logit} - largest) / temperature);
+    for (const float logit : logits) {
+      sum += std::exp((double{logit} - largest) / options.temperature);
+    }
     return sum;
   }
-  Tensor memory = Tensor::Empty({count});
-  float* const p = memory.data<float>().data();
-  kernels::Affine(context, count, 1, -largest, logits.data(), p);
-  kernels::Affine(context, count, static_cast<float>(1 / temperature), 0, p, p);
-  kernels::UnaryForward(context, Unary::kExp, count, p, p);
-  double sum = 0;
-  for (int64_t begin = 0; begin < count; begin += kBlock) {
-    sum += kernels::SumAll({.isa = context.isa}, std::min(kBlock, count - begin), p + begin);
-  }
-  return sum;
+  Tensor weights;
+  const std::vector<double> sums = WeightsByBlocks(
+      context, logits, largest, static_cast<float>(1 / options.temperature), weights);
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
 // The ids among which truncation chooses, ascending: all but those that are too unlikely to be

@@ -173,6 +173,9 @@ std::vector<MemoryPhase> Phases(const OnlineTraining& method, bool reference) {
   std::vector<MemoryPhase> phases = {
       {"answering", Together({held, answering(method.prompts, method.group, prompt)})},
       {"learning", Together({held, sizes.Step(tokens)})}};
+  if (method.evaluate_every > 0) {
+    phases.push_back({"writing the best model", Together({held, sizes.Files()})});
+  }
   if (method.evaluation_samples > 0) {
     constexpr int64_t kRows = 128;
     const int64_t prompts =

@@ -102,7 +102,7 @@ Tensor LogitsOf(const ModelFile& file, const LoadOptions& options, int64_t* take
 TEST(QuantisedModels, SayWhatTheirWeightsInBf16Say) {
   for (const char* name : {"llama_kquant-q4_k_m", "llama_gqa_untied-q4_1", "qwen2-q5_1"}) {
     const std::string path = ReferencePath("language/gguf/" + std::string(name) + ".gguf");
-    if (path.empty()) GTEST_SKIP() << "WEFT_REFERENCE is unset";
+    if (path.empty()) GTEST_SKIP() << "WEFT_REFERENCE is unset: no quantised models";
     const auto file = ModelFile::Open(path);
     int64_t taken[2];
     Tensor logits[2];
@@ -118,7 +118,7 @@ TEST(QuantisedModels, SayWhatTheirWeightsInBf16Say) {
 TEST(QuantisedModels, MayRoundWhatTheyMultiply) {
   for (const char* name : {"llama_kquant-q4_k_m", "llama_gqa_untied-q4_1", "qwen2-q5_1"}) {
     const std::string path = ReferencePath("language/gguf/" + std::string(name) + ".gguf");
-    if (path.empty()) GTEST_SKIP() << "WEFT_REFERENCE is unset";
+    if (path.empty()) GTEST_SKIP() << "WEFT_REFERENCE is unset: no quantised models";
     const auto file = ModelFile::Open(path);
     const Tensor exact = LogitsOf(*file, {}), rounded = LogitsOf(*file, {.round_rows = true});
     double squares = 0, errors = 0;

@@ -14,7 +14,7 @@ using Json = nlohmann::json;
 
 TEST(Perplexity, SaysWhatRoundingRowsToEightBitsChanges) {
   const std::string folder = ReferencePath("language/gguf");
-  if (folder.empty()) GTEST_SKIP() << "WEFT_REFERENCE is unset";
+  if (folder.empty()) GTEST_SKIP() << "WEFT_REFERENCE is unset: no quantised models";
   const WeftProcess weft;
   weft.Write("text.txt", "How well it is foreseen, word by word, and how much worse.");
   for (const std::string name : {"llama_gqa_untied-q8_0", "llama_gqa_untied-q4_1"}) {
