@@ -7,8 +7,9 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <sys/wait.h>
+#include <optional>
 #include <thread>
 
 #include "base/check.h"
@@ -21,6 +22,7 @@
 #include "bench/machine.h"
 #include "bench/network.h"
 #include "program/bench_bridge.h"
+#include "program/bench_peers.h"
 #include "program/bench_rlhf.h"
 #include "program/commands.h"
 #include "program/machine.h"
@@ -361,8 +363,31 @@ constexpr LanguagePeer kLanguagePeers[] = {
     {"first_token", 0.3, 0.15, "llama.cpp loads in 0.07-0.15 s (transformers 3.4 s)"},
 };
 
+// The fastest peer of those sampled here and, by name, the others.
+void SetPeer(const std::map<std::string, std::vector<double>>& samples, Result& result) {
+  std::string others;
+  double best = 0;
+  for (auto [name, values] : samples) {
+    std::ranges::sort(values);
+    const double median = values[values.size() / 2];
+    const bool faster = best == 0 || (result.unit == "seconds" ? median < best : median > best);
+    const std::string slower = faster ? result.peer_name : name;
+    const double figure = faster ? best : median;
+    if (figure != 0) others += fmt::format(", {} {}", slower, Format(figure, result.unit));
+    if (faster) {
+      best = median;
+      result.peer_name = name;
+    }
+  }
+  if (best == 0) return;
+  result.peer = best;
+  result.peer_name += ", in turns" + others;
+}
+
 int BenchLanguage(const BenchOptions& options, int threads) {
   LanguageBench bench(threads);
+  std::optional<LanguagePeers> peers;
+  if (options.peers) peers.emplace(threads);
   std::vector<Result> results;
   for (const LanguagePeer& peer : kLanguagePeers) {
     const std::string name = peer.name;
@@ -370,9 +395,18 @@ int BenchLanguage(const BenchOptions& options, int threads) {
     LogInfo("measuring " + name);
     const std::string unit = name == "first_token" ? "seconds" : "tokens_per_second";
     bench.Measure(name);  // loads the model
-    results.push_back(Measure(
-        {name, unit, peer.bar, peer.peer, peer.peer_name, [&] { return bench.Measure(name); }},
-        options.repeats));
+    std::map<std::string, std::vector<double>> theirs;
+    if (peers) peers->Measure(name);
+    const auto measure = [&] {
+      if (peers) {
+        for (const auto& [program, figure] : peers->Measure(name))
+          theirs[program].push_back(figure);
+      }
+      return bench.Measure(name);
+    };
+    results.push_back(
+        Measure({name, unit, peer.bar, peer.peer, peer.peer_name, measure}, options.repeats));
+    SetPeer(theirs, results.back());
   }
   if (results.empty()) {
     std::vector<std::string> names;

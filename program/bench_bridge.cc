@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "environments/environment_config.h"
 #include "environments/python/python_worker.h"
-#include "program/async_peer.h"
+#include "program/python_peers.h"
 #include "program/subprocess.h"
 
 namespace weft {

@@ -69,10 +69,11 @@ int Graph(const std::string& config, const std::vector<std::string>& overrides, 
 std::string TrainHelp(const std::string& config);
 
 struct BenchOptions {
-  std::string what;  // machine, learn, environments
+  std::string what;  // machine, learn, environments, language, rlhf
   std::string only;
   int threads = 0;
   int repeats = 5;
+  bool peers = false;
   std::string write;  // a Markdown file whose section of this bench is replaced
   bool json = false;
 };
