@@ -129,10 +129,12 @@ struct LanguageBench::Impl {
     } else if (wanted == "bf16" || wanted == "f32") {
       model = Load({.precision = PrecisionOf(wanted), .keep_quantised = false});
     } else if (wanted.starts_with("lora_") || wanted.starts_with("finetune_")) {
-      constexpr int64_t kRank = 16;
-      trainer = std::make_unique<Trainer>(
-          context, Load({.precision = PrecisionOf(wanted), .keep_master = true}),
-          wanted.starts_with("lora_") ? kRank : 0);
+      const int64_t rank = wanted.starts_with("lora_") ? 16 : 0;
+      trainer = std::make_unique<Trainer>(context,
+                                          Load({.precision = PrecisionOf(wanted),
+                                                .keep_quantised = false,
+                                                .keep_master = rank == 0}),
+                                          rank);
     } else {
       auto gpt2 = std::make_unique<Transformer>(Gpt2(), PrecisionOf(wanted));
       uint64_t state = 1;

@@ -137,6 +137,7 @@ void Projection::Refresh(const Context& context) {
     if (differentiable_ && !transposed_codes_.defined()) TransposeCodes();
     return;
   }
+  if (!weight_.defined() && pairs_.defined()) return;  // FreeMaster: they stay as they are
   weight().MarkWritten();
   if (precision_ == Precision::kFloat32) return;
   if (!pairs_.defined() || !pairs_.unique()) {
@@ -201,6 +202,8 @@ Projection::Adapter& Projection::AddAdapter(int64_t first, int64_t rows, int64_t
 }
 
 void Projection::MergeAdapters() {
+  WEFT_CHECK(adapters_.empty() || weight_.defined())
+      << "adapters are merged into the f32 weight, which was freed";
   for (const auto& adapter : adapters_) {
     const int64_t rank = adapter->a.out_, rows = adapter->b.out_;
     std::vector<float> a(rank * in_), b(rows * rank), row(in_);

@@ -57,7 +57,7 @@ class Projection {
   // Makes what products in bf16 read from the f32 weight: after loading and after each step of an
   // optimiser.
   void Refresh(const Context& context);
-  // Keeps only what inference reads.
+  // Keeps only what inference reads: with adapters on top, what is frozen beside them.
   void FreeMaster();
 
   // What Forward reads, for models that are handed a trained one's: pairs in bf16, else the f32
@@ -67,7 +67,8 @@ class Projection {
   // Both matrices are zero until they are set.
   Adapter& AddAdapter(int64_t first, int64_t rows, int64_t rank, float scale);
   std::vector<std::unique_ptr<Adapter>>& adapters() { return adapters_; }
-  // Adds the adapters to the f32 weight and forgets them; Refresh must follow.
+  // Adds the adapters to the f32 weight, which must be there, and forgets them; Refresh must
+  // follow.
   void MergeAdapters();
 
   // y [T, out] f32 = x W + bias + addend; x an Operand. addend [T, out] may be null or y.

@@ -284,9 +284,9 @@ LanguageLearner::LanguageLearner(const LanguageTraining& config, const Replica& 
       config_(config),
       context_(replica.context),
       head_{.temperature = static_cast<float>(temperature)},
-      model_(config.LoadStart(
-          context_,
-          {.precision = config.precision_in_use(), .keep_quantised = false, .keep_master = true})) {
+      model_(config.LoadStart(context_, {.precision = config.precision_in_use(),
+                                         .keep_quantised = false,
+                                         .keep_master = config.lora.rank == 0})) {
   if (config.lora.rank > 0) {
     config.AddAdapters(*model_);
   } else {

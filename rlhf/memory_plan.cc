@@ -59,9 +59,12 @@ struct Sizes {
 
   // LanguageLearner, from its first step on.
   Parts Learner() const {
-    Parts parts = {{"weights", model.weights() * kFloat}, {"weights in bf16", pairs()}};
+    Parts parts;
     if (training.lora.rank > 0) {
-      parts.push_back({"adapters", trained() * (kFloat + (bf16 ? kHalf : 0)), "lora.rank"});
+      parts = {{"frozen weights", start(false)},
+               {"adapters", trained() * (kFloat + (bf16 ? kHalf : 0)), "lora.rank"}};
+    } else {
+      parts = {{"weights", model.weights() * kFloat}, {"weights in bf16", pairs()}};
     }
     const std::string keys = training.lora.rank > 0 ? "lora.rank" : "lora: {rank: 16}";
     parts.push_back({"gradients", trained() * kFloat, keys});

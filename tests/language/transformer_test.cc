@@ -323,6 +323,44 @@ TEST(Transformer, RefusesIdsAndPositionsThatItDoesNotHave) {
   EXPECT_THROW(model->Forward({}, batch.tokens(), nullptr), Error);
 }
 
+TEST(Adapters, NeedNoMasterBesideThem) {
+  constexpr int64_t kRows = 5, kIn = 34, kOut = 20, kRank = 2;
+  std::vector<float> w(kIn * kOut), a(kRank * kIn), b(kOut * kRank), rows(kRows * kOut);
+  Rng rng(4, Purpose::kInitialise);
+  for (std::vector<float>* values : {&w, &a, &b, &rows}) {
+    for (float& value : *values) value = static_cast<float>(rng.Normal());
+  }
+  for (const Precision precision : {Precision::kFloat32, Precision::kBFloat16}) {
+    Tensor x = Operand(precision, kRows, kIn), d_z = Operand(precision, kRows, kOut);
+    x.Fill(0.5);
+    d_z.Fill(0.25);
+    std::vector<float> results[2];
+    for (const bool free : {false, true}) {
+      Projection projection(kIn, kOut, false, precision);
+      projection.SetRows(0, w);
+      projection.Refresh({});
+      if (free) projection.FreeMaster();
+      Projection::Adapter& adapter = projection.AddAdapter(0, kOut, kRank, 0.5f);
+      adapter.a.SetRows(0, a);
+      adapter.b.SetRows(0, b);
+      projection.EnableGradient(/*frozen=*/true);
+      adapter.a.EnableGradient();
+      adapter.b.EnableGradient();
+      for (int step = 0; step < 2; ++step) {
+        projection.Refresh({});
+        Tensor y = Tensor::Empty({kRows, kOut}), d_x = Tensor::Empty({kRows, kIn});
+        projection.Forward({}, x, nullptr, y);
+        projection.Backward({}, x, d_z, false, d_x.data<float>().data());
+        for (const Tensor& tensor : {y, d_x, adapter.a.d_weight(), adapter.b.d_weight()}) {
+          const auto values = tensor.data<float>();
+          results[free].insert(results[free].end(), values.begin(), values.end());
+        }
+      }
+    }
+    EXPECT_EQ(results[0], results[1]);
+  }
+}
+
 // In any precision, from the f32 weights, though nothing was refreshed for products yet.
 TEST(Adapters, AreMergedIntoTheMasterWeights) {
   constexpr int64_t kIn = 34, kOut = 20, kRank = 2, kFirst = 4, kRows = 10;
