@@ -424,6 +424,9 @@ int Bench(const BenchOptions& options) {
   const int threads = options.threads > 0
                           ? options.threads
                           : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  if (options.peers && options.what != "language" && options.what != "rlhf") {
+    throw Error(ErrorCode::kConfig, "--peers is of weft bench language and weft bench rlhf");
+  }
   if (options.what == "machine") return BenchMachine(options, threads);
   if (options.what == "rlhf") return BenchRlhf(options, threads);
   if (options.what == "environments") return BenchAllEnvironments(options, threads);

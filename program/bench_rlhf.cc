@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "program/bench_peers.h"
 #include "program/results_table.h"
 #include "program/train_once.h"
 
@@ -59,10 +61,14 @@ constexpr RlhfPeer kRlhfPeers[] = {
      "TRL GRPO (it has no PPO any more)"},
 };
 
-void AddStep(const RlhfPeer& peer, const BenchOptions& options, int threads, Table& table) {
+// TRL's figures are those of RlhfPeer or, where there is a model for it, measured here.
+void AddStep(const RlhfPeer& peer, const PeerModel* model, const BenchOptions& options, int threads,
+             Table& table) {
   LogInfo(std::string("measuring ") + peer.name);
   std::vector<Json> runs;
+  std::vector<TrlFigure> theirs;
   for (int i = 0; i < options.repeats; ++i) {
+    if (model != nullptr) theirs.push_back(MeasureTrl(*model, peer.precision, threads));
     runs.push_back(Json::parse(TrainOnce({peer.config, std::string("precision=") + peer.precision,
                                           fmt::format("threads={}", threads)})));
   }
@@ -73,6 +79,15 @@ void AddStep(const RlhfPeer& peer, const BenchOptions& options, int threads, Tab
                learn = phase("learn"), step = generate + score + learn;
   const double peak =
       Median(runs, [](const Json& run) { return run.at("peak_bytes").get<double>(); });
+  double their_step = peer.peer;
+  std::string their_name = peer.peer_name;
+  if (!theirs.empty()) {
+    std::ranges::sort(theirs, {}, &TrlFigure::seconds);
+    const TrlFigure& figure = theirs[theirs.size() / 2];
+    their_step = figure.seconds;
+    their_name = fmt::format("TRL GRPO, in turns, generate {:.2f}, {:.1f} GB", figure.generate,
+                             figure.peak_bytes * 1e-9);
+  }
   table.lines.push_back({{"name", peer.name},
                          {"seconds_per_step", step},
                          {"generate", generate},
@@ -80,14 +95,14 @@ void AddStep(const RlhfPeer& peer, const BenchOptions& options, int threads, Tab
                          {"learn", learn},
                          {"peak_bytes", static_cast<int64_t>(peak)},
                          {"bar", peer.bar},
-                         {"peer", peer.peer},
-                         {"peer_name", peer.peer_name},
-                         {"ratio", peer.peer / step}});
+                         {"peer", their_step},
+                         {"peer_name", their_name},
+                         {"ratio", their_step / step}});
   table.rows.push_back({peer.name, fmt::format("{:.2f} s", step), fmt::format("{:.2f}", generate),
                         fmt::format("{:.2f}", score), fmt::format("{:.2f}", learn),
                         fmt::format("{:.2f} GB", peak * 1e-9), fmt::format("{:.0f} s", peer.bar),
-                        fmt::format("{:.1f} s", peer.peer), fmt::format("{:.2f}", peer.peer / step),
-                        peer.peer_name});
+                        fmt::format("{:.1f} s", their_step),
+                        fmt::format("{:.2f}", their_step / step), their_name});
 }
 
 // A small model from scratch on the characters of tinyshakespeare, beside torch in the same
@@ -160,8 +175,12 @@ int BenchRlhf(const BenchOptions& options, int threads) {
     throw Error(ErrorCode::kConfig,
                 "there is no row " + options.only + DidYouMean(options.only, names));
   }
+  std::optional<PeerModel> model;
+  if (options.peers && options.only != kPretrain) model.emplace(std::vector<std::string>{});
   for (const RlhfPeer& peer : kRlhfPeers) {
-    if (options.only.empty() || options.only == peer.name) AddStep(peer, options, threads, steps);
+    if (options.only.empty() || options.only == peer.name) {
+      AddStep(peer, model ? &*model : nullptr, options, threads, steps);
+    }
   }
   if (options.only.empty() || options.only == kPretrain) {
     AddPretraining(options, threads, pretraining);

@@ -69,9 +69,10 @@ void CommandLine::AddTools() {
   command->add_option("--threads", bench->threads, "threads; 0: one per core");
   command->add_option("--repeats", bench->repeats, "runs of each row; the median counts")
       ->check(CLI::PositiveNumber);
-  command->add_flag("--peers", bench->peers,
-                    "language: run llama.cpp and torch here, in turns, where the Python that "
-                    "WEFT_PYTHON names has llama-cpp-python, or torch, transformers and peft");
+  command->add_flag(
+      "--peers", bench->peers,
+      "language, rlhf: run llama.cpp, torch and TRL here, in turns, by the Python that "
+      "WEFT_PYTHON names (llama-cpp-python; torch, transformers, peft; trl)");
   command->add_option("--write", bench->write, "replace this bench's section of a Markdown file");
   Call(command, bench, weft::Bench);
 }

@@ -3,7 +3,7 @@
     python trl_grpo.py MODEL PROMPTS THREADS PRECISION STEPS SEED
 
 MODEL is a Hugging Face folder, PROMPTS a JSONL file with "prompt" in each line, PRECISION bf16 (f32 weights, products
-under autocast) or f32. The last line of the output is JSON: seconds of each step and, of them, of generation; rewards
+under autocast) or f32. The output is a line of JSON: seconds of each step and, of them, of generation; rewards
 and divergences of each step; the most memory held. Needs trl, transformers, torch and datasets.
 """
 import json
@@ -22,9 +22,10 @@ def share_of_e(completions, **_):
 
 
 def main(model, prompts, threads, precision, steps, seed):
+    answers, sys.stdout = sys.stdout, sys.stderr  # packages write what they like
     import torch
     from datasets import Dataset
-    from transformers import TrainerCallback
+    from transformers import PrinterCallback, TrainerCallback
     from trl import GRPOConfig, GRPOTrainer
     torch.set_num_threads(int(threads))
     times = {"seconds": [], "generate": []}
@@ -52,10 +53,12 @@ def main(model, prompts, threads, precision, steps, seed):
         rows = [{"prompt": json.loads(line)["prompt"]} for line in lines]
     trainer = Trainer(model=model, reward_funcs=share_of_e, args=settings, train_dataset=Dataset.from_list(rows),
                       callbacks=[Clock()])
+    trainer.remove_callback(PrinterCallback)
     trainer.train()
     log = [entry for entry in trainer.state.log_history if "reward" in entry]
     print(json.dumps({**times, "rewards": [entry["reward"] for entry in log], "kl": [entry["kl"] for entry in log],
-                      "peak_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
+                      "peak_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}),
+          file=answers)
 
 
 main(*sys.argv[1:])
