@@ -51,13 +51,15 @@ void Print(const Table& table, const BenchOptions& options) {
 // shape; bars and peers hold for two cores.
 struct RlhfPeer {
   const char *name, *config, *precision;
+  int micro_batch_tokens;
   double bar, peer;
   const char* peer_name;
 };
 constexpr RlhfPeer kRlhfPeers[] = {
-    {"grpo_8x4x32_bf16", "configs/bench/grpo_8x4x32.yaml", "bf16", 5, 13.2, "TRL GRPO, 6.2 GB"},
-    {"grpo_8x4x32_f32", "configs/bench/grpo_8x4x32.yaml", "f32", 9, 26.3, "TRL GRPO, 9.3 GB"},
-    {"ppo_8x4x32_bf16", "configs/bench/ppo_8x4x32.yaml", "bf16", 8, 13.2,
+    {"grpo_8x4x32_bf16", "configs/bench/grpo_8x4x32.yaml", "bf16", 512, 5, 13.2,
+     "TRL GRPO, 6.2 GB"},
+    {"grpo_8x4x32_f32", "configs/bench/grpo_8x4x32.yaml", "f32", 256, 9, 26.3, "TRL GRPO, 9.3 GB"},
+    {"ppo_8x4x32_bf16", "configs/bench/ppo_8x4x32.yaml", "bf16", 512, 8, 13.2,
      "TRL GRPO (it has no PPO any more)"},
 };
 
@@ -69,8 +71,10 @@ void AddStep(const RlhfPeer& peer, const PeerModel* model, const BenchOptions& o
   std::vector<TrlFigure> theirs;
   for (int i = 0; i < options.repeats; ++i) {
     if (model != nullptr) theirs.push_back(MeasureTrl(*model, peer.precision, threads));
-    runs.push_back(Json::parse(TrainOnce({peer.config, std::string("precision=") + peer.precision,
-                                          fmt::format("threads={}", threads)})));
+    runs.push_back(
+        Json::parse(TrainOnce({peer.config, std::string("precision=") + peer.precision,
+                               fmt::format("micro_batch_tokens={}", peer.micro_batch_tokens),
+                               fmt::format("threads={}", threads)})));
   }
   const auto phase = [&](const char* name) {
     return Median(runs, [&](const Json& run) { return run.at("seconds").value(name, 0.0); });
