@@ -365,23 +365,20 @@ constexpr LanguagePeer kLanguagePeers[] = {
 
 // The fastest peer of those sampled here and, by name, the others.
 void SetPeer(const std::map<std::string, std::vector<double>>& samples, Result& result) {
-  std::string others;
-  double best = 0;
+  if (samples.empty()) return;
+  std::vector<std::pair<double, std::string>> peers;
   for (auto [name, values] : samples) {
     std::ranges::sort(values);
-    const double median = values[values.size() / 2];
-    const bool faster = best == 0 || (result.unit == "seconds" ? median < best : median > best);
-    const std::string slower = faster ? result.peer_name : name;
-    const double figure = faster ? best : median;
-    if (figure != 0) others += fmt::format(", {} {}", slower, Format(figure, result.unit));
-    if (faster) {
-      best = median;
-      result.peer_name = name;
-    }
+    peers.emplace_back(values[values.size() / 2], name);
   }
-  if (best == 0) return;
-  result.peer = best;
-  result.peer_name += ", in turns" + others;
+  std::ranges::sort(peers);
+  if (result.unit != "seconds") std::ranges::reverse(peers);
+  result.peer = peers[0].first;
+  result.peer_name = peers[0].second + ", in turns";
+  for (size_t i = 1; i < peers.size(); ++i) {
+    result.peer_name +=
+        fmt::format(", {} {}", peers[i].second, Format(peers[i].first, result.unit));
+  }
 }
 
 int BenchLanguage(const BenchOptions& options, int threads) {

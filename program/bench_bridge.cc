@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "environments/environment_config.h"
 #include "environments/python/python_worker.h"
+#include "program/bench_peers.h"
 #include "program/python_peers.h"
 #include "program/subprocess.h"
 
@@ -64,9 +65,7 @@ class Bridge {
 BridgeFigure BenchBridge(const std::string& id, int workers) {
   FedProcess peer({PythonInterpreter(), "-c", kAsyncPeer, id, std::to_string(workers)},
                   /*answers=*/true);
-  if (const std::string state = peer.ReadLine(); state != "ready") {
-    throw Error(ErrorCode::kUnavailable, PythonInterpreter() + ": " + state);
-  }
+  AwaitReady(peer);
   Bridge bridge(id, workers);
   BridgeFigure figure;
   for (int sample = -1; sample < kSamples; ++sample) {  // the first is a warm-up

@@ -25,6 +25,12 @@ double MedianAfterFirst(const nlohmann::json& steps) {
 
 }  // namespace
 
+void AwaitReady(FedProcess& peer) {
+  if (const std::string state = peer.ReadLine(); state != "ready") {
+    throw Error(ErrorCode::kUnavailable, PythonInterpreter() + ": " + state);
+  }
+}
+
 PeerModel::PeerModel(const std::vector<std::string>& gguf_types) {
   const std::string model = ResolveModel("smollm2-135m-instruct"), folder = kModels;
   RemoveTree(folder);
@@ -43,9 +49,7 @@ LanguagePeers::LanguagePeers(int threads)
     : python_({PythonInterpreter(), "-c", kLanguagePeers, kModels, std::to_string(threads)},
               /*answers=*/true),
       model_({"f32", "bf16", "q4_1"}) {
-  if (const std::string state = python_.ReadLine(); state != "ready") {
-    throw Error(ErrorCode::kUnavailable, PythonInterpreter() + ": " + state);
-  }
+  AwaitReady(python_);
 }
 
 std::map<std::string, double> LanguagePeers::Measure(const std::string& row) {
@@ -62,6 +66,7 @@ TrlFigure MeasureTrl(const PeerModel&, const std::string& precision, int threads
       {PythonInterpreter(), "-c", kTrlGrpo, std::string(kModels) + "/hf",
        "configs/rlhf/data/prompts.jsonl", std::to_string(threads), precision, kSteps, "1"},
       /*answers=*/true);
+  AwaitReady(python);
   const auto figures = nlohmann::json::parse(python.ReadLine());
   python.Finish();
   return {.seconds = MedianAfterFirst(figures.at("seconds")),

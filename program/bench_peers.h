@@ -9,6 +9,9 @@
 
 namespace weft {
 
+// The first line of a peer's output: Error(kUnavailable) with the reason where it is not "ready".
+void AwaitReady(FedProcess& peer);
+
 // The chat model in the forms that peers read, in runs/bench_models until the end: a Hugging Face
 // folder in f32 and, by the names of their types, GGUFs.
 class PeerModel {

@@ -4,7 +4,7 @@
 
 FOLDER holds one chat model as `hf` (a Hugging Face folder in f32), `f32.gguf`, `bf16.gguf` and `q4_1.gguf`. Each line of
 the input is the name of a row of that bench; the answer is a JSON line with each peer's tokens per second, or seconds for
-first_token: {"llama.cpp": 120.5, "transformers": 40.1}. Peers are what this Python has: torch with transformers (and
+first_token: {"llama.cpp": 120.5, "torch": 40.1}. Peers are what this Python has: torch with transformers (and
 peft for LoRA), and llama-cpp-python. The first line is "ready", or why there is nothing to measure.
 """
 import contextlib

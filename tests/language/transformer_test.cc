@@ -325,9 +325,9 @@ TEST(Transformer, RefusesIdsAndPositionsThatItDoesNotHave) {
 
 TEST(Adapters, NeedNoMasterBesideThem) {
   constexpr int64_t kRows = 5, kIn = 34, kOut = 20, kRank = 2;
-  std::vector<float> w(kIn * kOut), a(kRank * kIn), b(kOut * kRank), rows(kRows * kOut);
+  std::vector<float> w(kIn * kOut), a(kRank * kIn), b(kOut * kRank);
   Rng rng(4, Purpose::kInitialise);
-  for (std::vector<float>* values : {&w, &a, &b, &rows}) {
+  for (std::vector<float>* values : {&w, &a, &b}) {
     for (float& value : *values) value = static_cast<float>(rng.Normal());
   }
   for (const Precision precision : {Precision::kFloat32, Precision::kBFloat16}) {
