@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <string>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
 #include "base/check.h"
 #include "base/config.h"
+#include "base/file.h"
 #include "base/utf8.h"
+#include "language/encoder_config.h"
 #include "language/gguf.h"
 #include "language/gguf_config.h"
 #include "language/gguf_tokenizer.h"
@@ -99,6 +103,32 @@ bool ReadConfigJson(std::span<const uint8_t> bytes) {
   return Reads([&] { ReadHfConfig(ParseJson(Text(bytes), "config.json"), "config.json"); });
 }
 
+// Where the files of an encoder lie together, as their reader wants them: in memory.
+struct EncoderFolder {
+  const std::string path = "/dev/shm/weft_fuzz_" + std::to_string(::getpid());
+
+  EncoderFolder() { MakeDirectories(path + "/1_Pooling"); }
+  ~EncoderFolder() { RemoveTree(path); }
+  EncoderFolder(const EncoderFolder&) = delete;
+  EncoderFolder& operator=(const EncoderFolder&) = delete;
+};
+
+bool ReadEncoder(std::span<const uint8_t> bytes) {
+  static const EncoderFolder folder;
+  std::string_view rest = Text(bytes);
+  for (const char* name : {"config.json", "modules.json", "1_Pooling/config.json",
+                           "sentence_bert_config.json", "tokenizer_config.json"}) {
+    const std::string_view text = rest.substr(0, rest.find("\n--\n"));
+    rest.remove_prefix(std::min(rest.size(), text.size() + 4));
+    std::ofstream(folder.path + "/" + name) << text;
+  }
+  return Reads([&] {
+    const EncoderConfig config = ReadEncoderConfig(folder.path);
+    Promise(config.max_tokens >= 1 && config.max_tokens <= config.positions,
+            "a text has positions for its tokens");
+  });
+}
+
 // A config of every kind of value.
 struct Values : Config {
   int64_t steps = 0;
@@ -124,7 +154,8 @@ bool ReadYaml(std::span<const uint8_t> bytes) {
 
 constexpr Target kTargets[] = {
     {"safetensors", ReadSafetensorsFile}, {"gguf", ReadGgufFile},     {"tokenizer", ReadTokenizer},
-    {"template", ReadTemplate},           {"config", ReadConfigJson}, {"yaml", ReadYaml},
+    {"template", ReadTemplate},           {"config", ReadConfigJson}, {"encoder", ReadEncoder},
+    {"yaml", ReadYaml},
 };
 
 }  // namespace

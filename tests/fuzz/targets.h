@@ -16,7 +16,8 @@ struct Target {
   bool (*read)(std::span<const uint8_t> bytes);
 };
 
-// safetensors, gguf, tokenizer, template, config and yaml.
+// safetensors, gguf, tokenizer, template, config, encoder (the JSON files of a text encoder, with a
+// line of -- between them) and yaml.
 std::span<const Target> Targets();
 // Null when there is none of that name.
 const Target* FindTarget(std::string_view name);

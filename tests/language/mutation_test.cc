@@ -145,6 +145,28 @@ TEST(Mutation, ConfigsGiveADescriptionOrAnError) {
   EXPECT_LT(accepted, 1500);
 }
 
+TEST(Mutation, EncodersGiveAConfigOrAnError) {
+  const int accepted = Accepted(
+      "encoder",
+      R"({"model_type":"bert","architectures":["BertModel"],"vocab_size":12,"hidden_size":8,)"
+      R"("num_hidden_layers":2,"num_attention_heads":2,"intermediate_size":16,)"
+      R"("max_position_embeddings":32,"hidden_act":"gelu","layer_norm_eps":1e-12})"
+      "\n--\n"
+      R"([{"idx":0,"name":"0","path":"","type":"sentence_transformers.models.Transformer"},)"
+      R"({"idx":1,"name":"1","path":"1_Pooling","type":"sentence_transformers.models.Pooling"},)"
+      R"({"idx":2,"name":"2","path":"2_N","type":"sentence_transformers.models.Normalize"}])"
+      "\n--\n"
+      R"({"word_embedding_dimension":8,"pooling_mode_cls_token":false,)"
+      R"("pooling_mode_mean_tokens":true})"
+      "\n--\n"
+      R"({"max_seq_length":16,"do_lower_case":false})"
+      "\n--\n"
+      R"({"model_max_length":1e30})",
+      3000, 7);
+  EXPECT_GT(accepted, 30);
+  EXPECT_LT(accepted, 1500);
+}
+
 TEST(Mutation, YamlGivesAConfigOrAnError) {
   const int accepted = Accepted("yaml",
                                 "steps: 2000\nrate: 1e-3  # of learning\nquick: true\n"
