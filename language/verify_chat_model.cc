@@ -7,25 +7,12 @@
 #include "language/generator.h"
 #include "language/json.h"
 #include "language/language_head.h"
+#include "language/recorded_batch.h"
 #include "language/verify_model.h"
 #include "nn/safetensors.h"
 
 namespace weft {
 namespace {
-
-std::vector<double> Numbers(const JsonValue& object, const char* key) {
-  std::vector<double> numbers;
-  for (const JsonValue& item : object.Find(key)->Items()) {
-    item.GetDouble(numbers.emplace_back());
-  }
-  return numbers;
-}
-
-double Number(const JsonValue& object, const char* key) {
-  double number = NAN;
-  object.Find(key)->GetDouble(number);
-  return number;
-}
 
 // One sequence from its beginning.
 struct Sequence {
@@ -41,7 +28,7 @@ struct Sequence {
 
 void CheckCase(const Context& context, Comparison& comparison, ChatModel& chat,
                const JsonValue& row) {
-  const std::vector<double> want_ids = Numbers(row, "ids");
+  const std::vector<double> want_ids = RecordedNumbers(row, "ids");
   const std::string& rendered = row.Find("rendered")->AsString();
   comparison.Check(
       "rendered",
@@ -51,8 +38,8 @@ void CheckCase(const Context& context, Comparison& comparison, ChatModel& chat,
   const std::vector<int32_t> ids = chat.tokenizer.Encode(rendered);
   comparison.Check("ids", std::vector<double>(ids.begin(), ids.end()), want_ids, 0);
 
-  const std::vector<double> greedy = Numbers(row, "greedy_ids");
-  const std::vector<double> gaps = Numbers(row, "greedy_top2_gaps");
+  const std::vector<double> greedy = RecordedNumbers(row, "greedy_ids");
+  const std::vector<double> gaps = RecordedNumbers(row, "greedy_top2_gaps");
   GenerationRequest request{.prompt = ids, .max_new_tokens = std::ssize(greedy)};
   request.sampling.temperature = 0;
   const GeneratedAnswer answer = Generate(context, *chat.model, {&request, 1})[0][0];
@@ -67,14 +54,15 @@ void CheckCase(const Context& context, Comparison& comparison, ChatModel& chat,
   const Tensor rows = chat.model->Forward(context, sequence.tokens(), nullptr);
   const int64_t last = std::ssize(ids) - 1;
   const Tensor logits = Logits(context, *chat.model, rows.Slice(last, last + 1));
-  const std::vector<double> top = Numbers(row, "top20_ids"), values = Numbers(row, "top20_logits");
+  const std::vector<double> top = RecordedNumbers(row, "top20_ids"),
+                            values = RecordedNumbers(row, "top20_logits");
   for (size_t i = 0; i < top.size(); ++i) {
     comparison.Check("logits", logits.data<float>()[static_cast<size_t>(top[i])], values[i], 1e-3);
   }
   std::vector<int32_t> next(all.begin() + 1, all.end());
   next.push_back(-1);
   const TokenScores scores = ScoreTokens(context, *chat.model, rows, next, {});
-  const std::vector<double> log_p = Numbers(row, "logprob_of_token_1_to_end");
+  const std::vector<double> log_p = RecordedNumbers(row, "logprob_of_token_1_to_end");
   for (size_t i = 0; i < log_p.size(); ++i) {
     comparison.Check("log_probabilities", scores.log_probability.data<float>()[i], log_p[i], 5e-4);
   }
@@ -112,41 +100,23 @@ void CheckTrainingStep(const Context& context, Comparison& comparison, Transform
                        const std::string& folder) {
   const TensorMap step = ReadSafetensors(folder + "/train_step.safetensors");
   const JsonValue page = ReadJsonFile(folder + "/train_step.json");
-  const Tensor batch = step.At("input_ids"), mask = step.At("attention_mask");
-  const Tensor labels = step.At("labels");
-  std::vector<int32_t> ids, positions, targets;
-  std::vector<kernels::AttentionSpan> spans;
-  const int64_t columns = batch.dim(1);
-  for (int64_t b = 0; b < batch.dim(0); ++b) {
-    spans.push_back({std::ssize(ids), 0, 0, nullptr});
-    for (int64_t t = 0; t < columns; ++t) {
-      const int64_t at = b * columns + t;
-      if (mask.data<int64_t>()[at] == 0) continue;
-      ids.push_back(static_cast<int32_t>(batch.data<int64_t>()[at]));
-      positions.push_back(static_cast<int32_t>(spans.back().rows++));
-      const int64_t label = t + 1 < columns ? labels.data<int64_t>()[at + 1] : -100;
-      targets.push_back(label < 0 ? -1 : static_cast<int32_t>(label));
-    }
-  }
+  const RecordedBatch batch(step, "");
   model.EnableGradient();
   model.Refresh(context);
   TransformerTrace trace;
-  const TokenBatch tokens{.ids = ids, .positions = positions, .spans = spans};
-  const Tensor rows = model.Forward(context, tokens, &trace);
+  const Tensor rows = model.Forward(context, batch.tokens(), &trace);
   Tensor d_final;
-  const double loss = MeanLoss(context, model, rows, targets, &d_final);
-  comparison.Check("training loss", loss, Number(page, "loss"), 1e-4);
-  model.Backward(context, tokens, trace, d_final);
-  auto parameters = model.Parameters();
-  const auto gradients = model.Gradients();
-  for (size_t i = 0; i < parameters.size(); ++i) parameters[i].tensor->CopyFrom(gradients[i]);
+  const double loss = MeanLoss(context, model, rows, batch.Targets(), &d_final);
+  comparison.Check("training loss", loss, RecordedNumber(page, "loss"), 1e-4);
+  model.Backward(context, batch.tokens(), trace, d_final);
+  PutGradientsInPlace(model);
   const JsonValue& norms = *page.Find("grad_norm_per_tensor");
   for (const Transformer::WeightSlot& slot : model.Weights()) {
     std::vector<float> gradient(slot.rows * slot.columns);
     slot.get(0, gradient);
     double square = 0;
     for (const float g : gradient) square += static_cast<double>(g) * g;
-    const double want = Number(norms, slot.name.c_str());
+    const double want = RecordedNumber(norms, slot.name.c_str());
     comparison.Check("gradient norms", std::sqrt(square), want, 3e-3 * want);
     const std::string whole = "grad." + slot.name;
     if (!step.Has(whole)) continue;

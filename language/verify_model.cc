@@ -16,6 +16,7 @@
 #include "language/language_model.h"
 #include "language/lora_files.h"
 #include "language/model_name.h"
+#include "language/recorded_batch.h"
 #include "language/stored_tensors.h"
 #include "nn/safetensors.h"
 
@@ -33,50 +34,6 @@ std::vector<double> Doubles(const Tensor& tensor) {
 std::vector<double> Doubles(std::span<const float> values) {
   return {values.begin(), values.end()};
 }
-
-// The valid tokens of a recorded batch [B, T], row after row, and where each stood in it.
-struct RecordedBatch {
-  std::vector<int32_t> ids, positions;
-  std::vector<AttentionSpan> spans;
-  std::vector<int64_t> place;  // b * T + t
-  int64_t columns = 0;
-
-  RecordedBatch(const TensorMap& recording, const std::string& side) {
-    const Tensor batch = recording.At("input_ids_" + side);
-    const auto mask = recording.At("attention_mask_" + side).data<int64_t>();
-    columns = batch.dim(1);
-    for (int64_t b = 0; b < batch.dim(0); ++b) {
-      AttentionSpan span{std::ssize(ids), 0, 0, nullptr};
-      for (int64_t t = 0; t < columns; ++t) {
-        if (mask[b * columns + t] == 0) continue;
-        ids.push_back(static_cast<int32_t>(batch.data<int64_t>()[b * columns + t]));
-        positions.push_back(static_cast<int32_t>(span.rows++));
-        place.push_back(b * columns + t);
-      }
-      spans.push_back(span);
-    }
-  }
-  TokenBatch tokens() const { return {.ids = ids, .positions = positions, .spans = spans}; }
-
-  // The next token of each, -1 at the end of a row.
-  std::vector<int32_t> Next() const {
-    std::vector<int32_t> next(ids.size(), -1);
-    for (const AttentionSpan& span : spans) {
-      for (int64_t i = span.first_row; i + 1 < span.first_row + span.rows; ++i) {
-        next[i] = ids[i + 1];
-      }
-    }
-    return next;
-  }
-  // The next token where the labels [B, T] want it learnt.
-  std::vector<int32_t> Targets(const Tensor& labels) const {
-    std::vector<int32_t> targets = Next();
-    for (size_t i = 0; i < targets.size(); ++i) {
-      if (targets[i] >= 0 && labels.data<int64_t>()[place[i] + 1] < 0) targets[i] = -1;
-    }
-    return targets;
-  }
-};
 
 // Compares rows [T, C] with those of a recorded [B, T, C].
 void CheckRows(Comparison& comparison, const std::string& name, const RecordedBatch& batch,
@@ -116,13 +73,6 @@ std::vector<StoredWeight> ReadGradients(const ModelFile& file, const MappedFile&
                                                      entry.end - entry.begin)});
   }
   return JoinWeights(file.config(), FileFormat::kHuggingFace, std::move(found), {}, path);
-}
-
-// Canonical gradients of a model whose weights are given up for them.
-void PutGradientsInPlace(Transformer& model) {
-  auto parameters = model.Parameters();
-  const auto gradients = model.Gradients();
-  for (size_t i = 0; i < parameters.size(); ++i) parameters[i].tensor->CopyFrom(gradients[i]);
 }
 
 void CheckGradient(Comparison& comparison, std::span<const float> got,
@@ -202,7 +152,7 @@ VerifyReport VerifyModel(const Context& context, const std::string& path,
   Opened opened = OpenInFloat32(context, path);
   Transformer& model = *opened.model;
   Comparison comparison(path);
-  const RecordedBatch batch(recording, "right");
+  const RecordedBatch batch(recording, "_right");
   const bool gradients = recording.Has("labels_right");
   if (gradients) {
     model.EnableGradient();
@@ -233,7 +183,7 @@ VerifyReport VerifyModel(const Context& context, const std::string& path,
     }
   }
   if (recording.Has("input_ids_left")) {  // the same rows, whatever stood around them
-    const RecordedBatch left(recording, "left");
+    const RecordedBatch left(recording, "_left");
     CheckRows(comparison, "logits_left", left,
               Logits(context, model, model.Forward(context, left.tokens(), nullptr)),
               recording.At("logits_left"), 1e-4);
@@ -241,8 +191,7 @@ VerifyReport VerifyModel(const Context& context, const std::string& path,
   if (recording.Has("greedy_ids")) CheckGreedy(context, comparison, model, batch, recording);
   if (gradients) {
     Tensor d_final;
-    const double loss =
-        MeanLoss(context, model, rows, batch.Targets(recording.At("labels_right")), &d_final);
+    const double loss = MeanLoss(context, model, rows, batch.Targets(), &d_final);
     comparison.Check("loss", loss, recording.At("loss").Item(), 1e-5);
     const std::string file = path + "/gradients.safetensors";
     if (FileExists(file)) {
@@ -277,14 +226,13 @@ VerifyReport VerifyAdapter(const Context& context, const std::string& folder) {
   }
   model.Refresh(context);
   Comparison comparison(folder);
-  const RecordedBatch batch(recording, "right");
+  const RecordedBatch batch(recording, "_right");
   TransformerTrace trace;
   const Tensor rows = model.Forward(context, batch.tokens(), &trace);
   CheckRows(comparison, "logits", batch, Logits(context, model, rows), recording.At("logits_right"),
             1e-4);
   Tensor d_final;
-  const double loss =
-      MeanLoss(context, model, rows, batch.Targets(recording.At("labels_right")), &d_final);
+  const double loss = MeanLoss(context, model, rows, batch.Targets(), &d_final);
   comparison.Check("loss", loss, recording.At("loss").Item(), 1e-5);
   model.Backward(context, batch.tokens(), trace, d_final);
   PutGradientsInPlace(model);
