@@ -89,9 +89,8 @@ class Trainer {
         [&](const HeadBlock& block) { std::ranges::fill(block.d_log_probability, -1 / tokens); },
         &d_final);
     model_->Backward(context_, batch.tokens(), trace_, d_final);
-    std::vector<Tensor> gradients = model_->Gradients();
-    optimizer_->Step(gradients, 1e-6, 1.0);
-    for (Tensor& gradient : gradients) gradient.Fill(0);
+    optimizer_->Step(model_->Gradients(), 1e-6, 1.0);
+    model_->ClearGradients();
     model_->Refresh(context_);
     return tokens / Since(start);
   }

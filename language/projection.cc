@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "tensor/kernels.h"
@@ -191,6 +192,15 @@ Tensor Projection::Adapter::Reduce(const Context& context, const Tensor& x) cons
   return Rounded(context, a.precision_, u);
 }
 
+// Both parts are filled where no Backward wrote them.
+Tensor& Projection::WithSum(Tensor& gradient) {
+  if (std::exchange(cleared_, false) && has_gradient()) {
+    d_weight_.Fill(0);
+    if (d_bias_.defined()) d_bias_.Fill(0);
+  }
+  return gradient;
+}
+
 Projection::Adapter& Projection::AddAdapter(int64_t first, int64_t rows, int64_t rank,
                                             float scale) {
   adapters_.push_back(
@@ -254,6 +264,7 @@ void Projection::Adapter::Backward(const Context& context, const Tensor& x, cons
 void Projection::BackwardBase(const Context& context, const Tensor& x, const Tensor& d_z,
                               bool accumulate, float* d_x) {
   const int64_t rows = d_z.dim(0);
+  const bool add = !std::exchange(cleared_, false);
   // Weights are transposed for each use: a second copy of all of them costs more memory than this
   // costs time.
   if (precision_ == Precision::kFloat32) {
@@ -264,7 +275,7 @@ void Projection::BackwardBase(const Context& context, const Tensor& x, const Ten
                                   Activation::kNone, nullptr, accumulate, d_x);
     }
     if (!has_gradient()) return;
-    kernels::DenseWeightGradient(context, rows, in_, out_, Floats(x), Floats(d_z), true,
+    kernels::DenseWeightGradient(context, rows, in_, out_, Floats(x), Floats(d_z), add,
                                  Floats(d_weight_), bias_.defined() ? Floats(d_bias_) : nullptr);
     return;
   }
@@ -282,15 +293,15 @@ void Projection::BackwardBase(const Context& context, const Tensor& x, const Ten
   Tensor x_pairs = Operand(precision_, pairs, in_), z_pairs = Operand(precision_, pairs, out_);
   kernels::InterleaveRows(context, rows, in_, Halves(x), Halves(x_pairs));
   kernels::InterleaveRows(context, rows, out_, Halves(d_z), Halves(z_pairs));
-  kernels::DenseBf16WeightGradient(context, rows, in_, out_, Halves(x_pairs), Halves(z_pairs), true,
+  kernels::DenseBf16WeightGradient(context, rows, in_, out_, Halves(x_pairs), Halves(z_pairs), add,
                                    Floats(d_weight_));
   if (bias_.defined()) {
-    kernels::SumRows(context, rows, out_, Halves(d_z), true, Floats(d_bias_));
+    kernels::SumRows(context, rows, out_, Halves(d_z), add, Floats(d_bias_));
   }
 }
 
 void Projection::AddToColumnGradient(int64_t column, const float* d) {
-  float* const gradient = Floats(d_weight_);
+  float* const gradient = Floats(d_weight());
   for (int64_t k = 0; k < in_; ++k) gradient[kernels::PanelIndex(in_, out_, k, column)] += d[k];
 }
 

@@ -79,8 +79,11 @@ class Projection {
   // From here on Backward works; with its own gradient, which begins at zero, unless frozen.
   void EnableGradient(bool frozen = false);
   bool has_gradient() const { return d_weight_.defined(); }
-  Tensor& d_weight() { return d_weight_; }
-  Tensor& d_bias() { return d_bias_; }
+  Tensor& d_weight() { return WithSum(d_weight_); }
+  Tensor& d_bias() { return WithSum(d_bias_); }
+  // The gradient is zero again, without a pass over it: Backward writes where it would add. What
+  // d_weight and d_bias gave before does not show it.
+  void ClearGradient() { cleared_ = true; }
   // d_x [T, in] f32 (+)= d_z W^T, and the gradients += x^T d_z and column sums. x and d_z are
   // Operands; d_x may be null.
   void Backward(const Context& context, const Tensor& x, const Tensor& d_z, bool accumulate,
@@ -90,6 +93,7 @@ class Projection {
 
  private:
   void GetMasterColumn(int64_t column, float* x) const;
+  Tensor& WithSum(Tensor& gradient);
   void TransposeCodes();
   void BackwardBase(const Context& context, const Tensor& x, const Tensor& d_z, bool accumulate,
                     float* d_x);
@@ -102,7 +106,7 @@ class Projection {
   kernels::CodeForm form_;
   bool rounds_rows_ = false;
   Tensor d_weight_, d_bias_;
-  bool differentiable_ = false;
+  bool differentiable_ = false, cleared_ = false;
   std::vector<std::unique_ptr<Adapter>> adapters_;
 };
 

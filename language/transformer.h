@@ -78,10 +78,11 @@ class Transformer {
   std::vector<WeightSlot> Weights();
   // The trained tensors, f32 (matrices in panels, those that lie side by side as one), and their
   // gradients in the same order. EnableGradient allocates the gradients; frozen: Backward passes
-  // through only.
+  // through only. Gradients are asked for anew after ClearGradients, which makes all zero.
   void EnableGradient(bool frozen = false);
   std::vector<NamedParameter> Parameters();
   std::vector<Tensor> Gradients();
+  void ClearGradients();
   // Takes another model's trained tensors over, by name and by handle where they lie in the same
   // layout; Refresh must follow. Not for adapters.
   void UseParameters(const TensorMap& parameters);

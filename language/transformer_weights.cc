@@ -338,4 +338,22 @@ std::vector<Tensor> Transformer::Gradients() {
   return gradients;
 }
 
+void Transformer::ClearGradients() {
+  for (const AdapterSlot& slot : adapters_) {
+    slot.adapter->a.ClearGradient();
+    slot.adapter->b.ClearGradient();
+  }
+  if (!adapters_.empty()) return;
+  const auto clear = [](Tensor& gradient) {
+    if (gradient.defined()) gradient.Fill(0);
+  };
+  clear(d_embedding_);
+  clear(d_positions_);
+  ForProjections([](const std::string&, Projection& projection) { projection.ClearGradient(); });
+  ForNorms([&](const std::string&, Norm& norm) {
+    clear(norm.d_weight);
+    clear(norm.d_bias);
+  });
+}
+
 }  // namespace weft

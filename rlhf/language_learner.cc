@@ -294,7 +294,6 @@ LanguageLearner::LanguageLearner(const LanguageTraining& config, const Replica& 
   }
   model_->Refresh(context_);
   parameters_ = model_->Parameters();
-  gradients_ = model_->Gradients();
   optimizer_ = std::make_unique<Optimizer>(config.optimizer, parameters_);
   if (config.ema.decay == 0) return;
   for (const NamedParameter& parameter : parameters_) mean_.push_back(parameter.tensor->Clone());
@@ -345,12 +344,13 @@ double LanguageLearner::learning_rate() const {
 }
 
 double LanguageLearner::Minimise(weft::Ports& ports) {
-  ports.AllReduce(gradients_);
+  std::vector<Tensor> gradients = model_->Gradients();
+  ports.AllReduce(gradients);
   for (const NamedParameter& parameter : parameters_) HaveAlone(*parameter.tensor);
   const double norm = optimizer_->Step(
-      gradients_, learning_rate(),
+      gradients, learning_rate(),
       config_.max_gradient_norm > 0 ? config_.max_gradient_norm : Optimizer::kNoClip);
-  for (Tensor& gradient : gradients_) gradient.Fill(0);
+  model_->ClearGradients();
   if (!mean_.empty()) {
     for (Tensor& mean : mean_) HaveAlone(mean);
     LerpParameters(static_cast<float>(1 - config_.ema.decay), parameters_, named_mean_);

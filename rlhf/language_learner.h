@@ -169,7 +169,6 @@ class LanguageLearner : public Learner {
   const HeadOptions head_;
   std::unique_ptr<Transformer> model_;
   std::vector<NamedParameter> parameters_;
-  std::vector<Tensor> gradients_;
   std::unique_ptr<Optimizer> optimizer_;
   std::vector<Tensor> mean_;  // of parameters_ over updates; empty: none is kept
   std::vector<NamedParameter> named_mean_;

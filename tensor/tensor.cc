@@ -355,7 +355,7 @@ void Tensor::CopyFrom(const Tensor& other) {
 
 void Tensor::Fill(double value) {
   const int64_t columns = layout_ == Layout::kPanels ? shape_.dim(1) : 0;
-  if (columns == RoundedTo16(columns)) {
+  if (value == 0 || columns == RoundedTo16(columns)) {
     FillElements(dtype_, data_, stored_elements(), value);
   } else {
     // Padding stays zero.

@@ -127,7 +127,7 @@ TEST_P(Variants, RecomputingGivesTheSameBits) {
     Tensor d_final;
     Loss(*model, batch, &trace, &d_final);
     model->Backward({}, batch.tokens(), trace, d_final);
-    auto gradients = model->Gradients();
+    const auto gradients = model->Gradients();
     for (size_t i = 0; i < gradients.size(); ++i) {
       const auto values = gradients[i].data<float>();
       if (recompute) {
@@ -135,8 +135,11 @@ TEST_P(Variants, RecomputingGivesTheSameBits) {
       } else {
         first.emplace_back(values.begin(), values.end());
       }
-      gradients[i].Fill(0);
     }
+    model->ClearGradients();
+  }
+  for (const Tensor& gradient : model->Gradients()) {
+    for (const float g : gradient.data<float>()) ASSERT_EQ(g, 0);
   }
 }
 
@@ -214,7 +217,7 @@ TEST_P(Variants, AnswersMayShareTheirPrompt) {
       Tensor d_final;
       Loss(*model, *batch, &trace, &d_final);
       model->Backward({}, batch->tokens(), trace, d_final);
-      auto gradients = model->Gradients();
+      const auto gradients = model->Gradients();
       for (size_t i = 0; i < gradients.size(); ++i) {
         const auto got = gradients[i].data<float>();
         if (batch == &apart) {
@@ -226,8 +229,8 @@ TEST_P(Variants, AnswersMayShareTheirPrompt) {
             ASSERT_NEAR(got[e], want[i][e], 2e-5f * largest) << "gradient " << i;
           }
         }
-        gradients[i].Fill(0);
       }
+      model->ClearGradients();
     }
   }
 }

@@ -112,7 +112,7 @@ TEST_F(EpisodesBase, TheCounterpartsTokensAreReadAndNotLearnt) {
   speaker.Speak({}, *model, samples);
   // The gradient of the sum of log p over a batch's targets, and the sum.
   const auto learn = [&](const LanguageBatch& batch, double* sum) {
-    for (Tensor& gradient : model->Gradients()) gradient.Fill(0);
+    model->ClearGradients();
     TransformerTrace trace;
     const Tensor rows = model->Forward({}, batch.view(), &trace);
     Tensor d_rows;
