@@ -78,13 +78,16 @@ Json ResultOf(const SeedRun& run) {
   return *result;
 }
 
-void RunAll(const std::vector<SeedRun>& runs, const ReproOptions& options) {
+// The status of the last run that failed; 0 when none did.
+int RunAll(const std::vector<SeedRun>& runs, const ReproOptions& options) {
   std::map<pid_t, SeedRun> children;
+  int failed = 0;
   const auto wait_for_one = [&] {
     const auto [pid, status] = WaitAny();
     const auto child = children.find(pid);
     if (child == children.end()) return;
     if (status != 0) {
+      failed = status;
       LogWarn(fmt::format("{} ended with status {}; see runs/{}.log", child->second.name, status,
                           child->second.name));
     } else {
@@ -108,6 +111,7 @@ void RunAll(const std::vector<SeedRun>& runs, const ReproOptions& options) {
     children.emplace(StartSelf(arguments, "runs/" + run.name + ".log"), run);
   }
   while (!children.empty()) wait_for_one();
+  return failed;
 }
 
 struct Row {
@@ -131,6 +135,7 @@ Spread SpreadOf(std::span<const double> values) {
 // NAME_before.
 constexpr const char* kJudgedBy[] = {"held_out", "held_out_accuracy", "held_out_loss"};
 
+// Of runs that have a result.
 Row MakeLanguageRow(const std::string& config, const LanguageMethod& method,
                     const std::vector<SeedRun>& runs) {
   std::vector<double> before, after, kl;
@@ -140,7 +145,6 @@ Row MakeLanguageRow(const std::string& config, const LanguageMethod& method,
   int64_t steps = 0;
   for (const SeedRun& run : runs) {
     const Json result = ResultOf(run);
-    if (result.is_null()) continue;
     const Json& evaluation = result.at("evaluation");
     for (const char* name : kJudgedBy) {
       if (!evaluation.contains(name)) continue;
@@ -156,7 +160,7 @@ Row MakeLanguageRow(const std::string& config, const LanguageMethod& method,
     wall += result.at("wall_seconds").get<double>();
     steps = std::max(steps, result.at("steps").get<int64_t>());
   }
-  const double seconds = wall / static_cast<double>(std::max<size_t>(1, runs.size()));
+  const double seconds = wall / static_cast<double>(runs.size());
   const Spread start = SpreadOf(before), end = SpreadOf(after), distance = SpreadOf(kl);
   const std::string stem = std::filesystem::path(config).stem().string();
   return {{method.algorithm + " " + stem, std::to_string(steps), figure,
@@ -183,7 +187,6 @@ Row MakeRow(const std::string& config, const Algorithm* algorithm,
   int64_t steps = 0, episodes = 0;
   for (const SeedRun& run : runs) {
     const Json result = ResultOf(run);
-    if (result.is_null()) continue;
     means.push_back(result.at("evaluation").at("mean"));
     per_seed.push_back(fmt::format("{}: {:.1f}", run.seed, means.back()));
     wall += result.at("wall_seconds").get<double>();
@@ -191,7 +194,7 @@ Row MakeRow(const std::string& config, const Algorithm* algorithm,
     episodes = result.at("evaluation").at("n");
   }
   const auto [mean, std] = SpreadOf(means);
-  const double seconds = wall / static_cast<double>(std::max<size_t>(1, means.size()));
+  const double seconds = wall / static_cast<double>(runs.size());
   const std::string name = algorithm->algorithm + " " + algorithm->environment.id;
   return {{name, HumanCount(static_cast<double>(steps)), fmt::format("{:.1f} +- {:.1f}", mean, std),
            Join(per_seed, ", "), HumanSeconds(seconds), algorithm->published, config},
@@ -232,7 +235,7 @@ int Repro(const ReproOptions& options) {
                 "kind");
   }
   for (const SeedRun& run : all) CheckConfig(run, options);
-  RunAll(all, options);
+  const int failed = RunAll(all, options);
   const std::vector<std::string> header =
       language ? std::vector<std::string>{"run",         "steps", "figure",    "before", "after",
                                           "seed: after", "KL",    "wall time", "config"}
@@ -241,14 +244,21 @@ int Repro(const ReproOptions& options) {
   std::vector<std::vector<std::string>> rows;
   Json json = Json::array();
   for (const auto& config : options.configs) {
+    std::vector<SeedRun>& runs = by_config[config];
+    std::erase_if(runs, [](const SeedRun& run) { return ResultOf(run).is_null(); });
+    if (runs.empty()) {
+      LogWarn(config + ": no run of it ended with an evaluation, so it gets no row");
+      continue;
+    }
     const auto method = Load(config, options);
     const auto* const of_language = dynamic_cast<const LanguageMethod*>(method.get());
-    Row row = of_language != nullptr ? MakeLanguageRow(config, *of_language, by_config[config])
-                                     : MakeRow(config, dynamic_cast<const Algorithm*>(method.get()),
-                                               by_config[config]);
+    Row row = of_language != nullptr
+                  ? MakeLanguageRow(config, *of_language, runs)
+                  : MakeRow(config, dynamic_cast<const Algorithm*>(method.get()), runs);
     rows.push_back(row.cells);
     json.push_back(row.json);
   }
+  if (rows.empty()) return failed;
   const MachineFacts machine = DescribeMachine();
   fmt::print("{}", FormatTable(header, rows));
   fmt::print("mean +- std over seeds {}; {}, {} cores\n",
@@ -260,7 +270,7 @@ int Repro(const ReproOptions& options) {
                 {0, header.size() - 1});
   }
   if (options.json) fmt::print("{}\n", json.dump());
-  return 0;
+  return failed;
 }
 
 }  // namespace weft

@@ -75,6 +75,27 @@ TEST(CommandLine, ReproTakesNoRunOfAnotherConfigForItsOwn) {
   EXPECT_NE(other.error.find("not \"gamma: 0.5\""), std::string::npos) << other.error;
 }
 
+TEST(CommandLine, ReproKeepsTheRowOfRunsThatFail) {
+  const WeftProcess weft;
+  weft.Write("short.yaml", kShort);
+  const std::string command = "repro short.yaml total_steps=256 --write table.md seeds=1";
+  weft.Write("table.md", "<!-- weft repro -->\n<!-- /weft repro -->\n");
+  ASSERT_EQ(weft.Run(command).status, 0);
+  const std::string row = weft.Read("table.md");
+  EXPECT_NE(row.find("1: "), std::string::npos) << row;
+  const std::string run = "runs/repro-ppo-short-1";
+  std::filesystem::rename(weft.folder() + "/" + run, weft.folder() + "/done");
+  weft.Write(run, "no folder can be made here");
+  const auto failed = weft.Run(command);
+  EXPECT_NE(failed.status, 0);
+  EXPECT_NE(failed.error.find("repro-ppo-short-1 ended with status"), std::string::npos);
+  EXPECT_NE(failed.error.find("short.yaml: no run of it"), std::string::npos) << failed.error;
+  EXPECT_EQ(weft.Read("table.md"), row);
+  // A row of those that ended; the status says that one did not.
+  EXPECT_EQ(weft.Run(command + "..2").status, failed.status);
+  EXPECT_NE(weft.Read("table.md").find("| 2: "), std::string::npos) << weft.Read("table.md");
+}
+
 struct Mistake {
   const char* arguments;
   const char* says;
