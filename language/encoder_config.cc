@@ -100,7 +100,8 @@ void ReadPooling(const std::string& folder, EncoderConfig& config) {
     ++chosen;
   }
   for (const auto& [key, value] : json.Members()) {
-    const bool ours = std::ranges::any_of(kModes, [&](const auto& m) { return key == m.first; });
+    const bool ours =
+        std::ranges::any_of(kModes, [&key = key](const auto& m) { return key == m.first; });
     const bool off = value.IsNull() || (value.IsBool() && !value.AsBool());
     if (key.starts_with("pooling_mode") && !ours && !off) keys.Refuse(key, "is not supported");
   }

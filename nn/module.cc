@@ -32,8 +32,9 @@ void CheckFits(std::span<const NamedParameter> parameters, const TensorMap& stat
     }
   }
   for (const auto& [name, tensor] : state) {
-    const bool known = std::any_of(parameters.begin(), parameters.end(),
-                                   [&](const auto& parameter) { return parameter.name == name; });
+    const bool known =
+        std::any_of(parameters.begin(), parameters.end(),
+                    [&name = name](const auto& parameter) { return parameter.name == name; });
     if (!known) faults.push_back("unexpected " + std::string(name.text()));
   }
   if (!faults.empty()) {
