@@ -153,8 +153,12 @@ bool ReadYaml(std::span<const uint8_t> bytes) {
 }
 
 constexpr Target kTargets[] = {
-    {"safetensors", ReadSafetensorsFile}, {"gguf", ReadGgufFile},     {"tokenizer", ReadTokenizer},
-    {"template", ReadTemplate},           {"config", ReadConfigJson}, {"encoder", ReadEncoder},
+    {"safetensors", ReadSafetensorsFile},
+    {"gguf", ReadGgufFile},
+    {"tokenizer", ReadTokenizer},
+    {"template", ReadTemplate},
+    {"config", ReadConfigJson},
+    {"encoder", ReadEncoder},
     {"yaml", ReadYaml},
 };
 
